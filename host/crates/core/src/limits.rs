@@ -1,0 +1,159 @@
+//! What one attempt may use. Every limit is a named number that says which attack it stops.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+const KIB: u64 = 1 << 10;
+
+/// The largest payload of a job, in bytes. It is stored, sent to a worker and copied into the
+/// guest's memory: stops a submitter from filling the database and the workers with one call.
+pub const MAX_PAYLOAD: u64 = 8 * MIB;
+/// The largest component that can be uploaded, in bytes. Compiling is super-linear in places:
+/// stops an upload from holding the compiler for minutes.
+pub const MAX_COMPONENT: u64 = 64 * MIB;
+/// The most kinds that one component may describe.
+pub const MAX_KINDS: usize = 256;
+/// The largest input schema of a kind, in bytes: schemas are compiled by the server.
+pub const MAX_SCHEMA: usize = 64 * 1024;
+/// The largest checkpoint, in bytes: each one is a write to the database.
+pub const MAX_CHECKPOINT: u64 = MIB;
+/// The most pairs of metadata, and the longest key and value of one, in bytes.
+pub const MAX_METADATA: (usize, usize) = (32, 1024);
+/// The most jobs in one enqueue request.
+pub const MAX_ENQUEUE: usize = 10_000;
+
+/// The limits of one attempt, resolved: job over kind over version over default, bounded by the
+/// tenant's caps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall-clock time of the attempt. Stops runaways, and guests that wait for ever.
+    #[serde(with = "crate::units::duration")]
+    pub deadline: Duration,
+    /// Fuel: roughly one unit per WebAssembly instruction. Deterministic, so the same input ends
+    /// the same way on every worker. No clock: 4 to 20 units pass in a nanosecond.
+    pub fuel: u64,
+    /// Bytes of linear memory, summed over all memories of the attempt. Stops allocation bombs.
+    pub memory_bytes: u64,
+    /// Elements of all tables together. Stops table growth, 8 to 16 host bytes an element.
+    pub table_elements: u64,
+    /// Bytes of output. Stops a job from filling the database.
+    pub output_bytes: u64,
+    /// Bytes of log kept, standard output and error included. What is over is dropped and counted.
+    pub log_bytes: u64,
+    /// Bytes or lines of log, kept or not, past which the attempt is killed: a flood costs host
+    /// time even when nothing of it is kept.
+    pub log_flood_bytes: u64,
+    /// See `log_flood_bytes`.
+    pub log_flood_lines: u64,
+    /// Bytes that one host call may copy out of the guest.
+    pub hostcall_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(300),
+            fuel: 100_000_000_000,
+            memory_bytes: 256 * MIB,
+            table_elements: 100_000,
+            output_bytes: 8 * MIB,
+            log_bytes: 256 * KIB,
+            log_flood_bytes: 64 * MIB,
+            log_flood_lines: 1_000_000,
+            hostcall_bytes: 16 * MIB,
+        }
+    }
+}
+
+impl Limits {
+    /// The caps of a tenant that has none of its own.
+    pub fn caps() -> Self {
+        Self {
+            deadline: Duration::from_secs(3600),
+            fuel: 10_000_000_000_000,
+            memory_bytes: 1024 * MIB,
+            ..Self::default()
+        }
+    }
+
+    /// Lays what was asked for over these limits. Nothing is capped yet.
+    #[must_use]
+    pub fn with(mut self, wish: &LimitWish) -> Self {
+        self.deadline = wish.deadline.unwrap_or(self.deadline);
+        self.fuel = wish.fuel.unwrap_or(self.fuel);
+        self.memory_bytes = wish.memory_bytes.unwrap_or(self.memory_bytes);
+        self
+    }
+
+    /// Bounds every limit by the tenant's caps.
+    #[must_use]
+    pub fn capped(self, caps: &Self) -> Self {
+        Self {
+            deadline: self.deadline.min(caps.deadline),
+            fuel: self.fuel.min(caps.fuel),
+            memory_bytes: self.memory_bytes.min(caps.memory_bytes),
+            table_elements: self.table_elements.min(caps.table_elements),
+            output_bytes: self.output_bytes.min(caps.output_bytes),
+            log_bytes: self.log_bytes.min(caps.log_bytes),
+            log_flood_bytes: self.log_flood_bytes.min(caps.log_flood_bytes),
+            log_flood_lines: self.log_flood_lines.min(caps.log_flood_lines),
+            hostcall_bytes: self.hostcall_bytes.min(caps.hostcall_bytes),
+        }
+    }
+}
+
+/// The limits that a manifest, a kind or a job may ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitWish {
+    /// Wall-clock time, such as `30s`.
+    #[serde(
+        with = "crate::units::optional_duration",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+    /// Fuel units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+    /// Linear memory, such as `128MiB`.
+    #[serde(
+        rename = "memory",
+        with = "crate::units::optional_size",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub memory_bytes: Option<u64>,
+}
+
+impl LimitWish {
+    /// This wish where it says something, `under` where it does not.
+    #[must_use]
+    pub fn over(&self, under: &Self) -> Self {
+        Self {
+            deadline: self.deadline.or(under.deadline),
+            fuel: self.fuel.or(under.fuel),
+            memory_bytes: self.memory_bytes.or(under.memory_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_job_wins_and_the_tenant_caps() {
+        let job = LimitWish { deadline: Some(Duration::from_secs(9_999)), ..LimitWish::default() };
+        let kind = LimitWish {
+            deadline: Some(Duration::from_secs(10)),
+            memory_bytes: Some(MIB),
+            ..LimitWish::default()
+        };
+        let limits = Limits::default().with(&job.over(&kind)).capped(&Limits::caps());
+        assert_eq!(limits.deadline, Duration::from_secs(3600));
+        assert_eq!(limits.memory_bytes, MIB);
+        assert_eq!(limits.fuel, Limits::default().fuel);
+    }
+}
