@@ -1,0 +1,36 @@
+//! Workers.
+
+use cofferdam_core::Time;
+use cofferdam_core::ids::WorkerId;
+use cofferdam_core::name::QueueName;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A worker process that has registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerView {
+    /// This start of it.
+    #[schema(value_type = String, format = Uuid)]
+    pub id: WorkerId,
+    /// The machine that it runs on.
+    pub hostname: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// The version of its executable.
+    pub version: String,
+    /// How many jobs it runs at once.
+    pub slots: u32,
+    /// How many it runs now, as it said last.
+    pub occupied: u32,
+    /// When it started.
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Time,
+    /// When it was heard of last.
+    #[schema(value_type = String, format = DateTime)]
+    pub seen_at: Time,
+    /// The queues that it serves; empty for every one.
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueueName>,
+    /// Whether it takes no more jobs.
+    pub draining: bool,
+}
