@@ -1,0 +1,215 @@
+//! The attempt, as its handler sees it.
+
+use crate::codec;
+use crate::error::Error;
+use crate::host::{Host, Level};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fmt::{self, Display};
+use std::time::{Duration, SystemTime};
+
+/// What is known about the attempt when it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Info {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) queue: String,
+    pub(crate) tenant: String,
+    pub(crate) attempt: u32,
+    pub(crate) max_attempts: u32,
+    pub(crate) priority: u8,
+    pub(crate) created_at: SystemTime,
+    pub(crate) deadline: Duration,
+    pub(crate) idempotency_key: String,
+    pub(crate) workflow: Option<String>,
+    pub(crate) metadata: Vec<(String, String)>,
+}
+
+/// The attempt that a handler runs: what it is about, and what it may ask of the host.
+pub struct Context {
+    info: Info,
+    host: Box<dyn Host>,
+}
+
+impl Context {
+    pub(crate) fn new(info: Info, host: Box<dyn Host>) -> Self {
+        Self { info, host }
+    }
+
+    /// The job's id, a UUID in text form. The same in every attempt.
+    pub fn id(&self) -> &str {
+        &self.info.id
+    }
+
+    /// The kind that was asked for.
+    pub fn kind(&self) -> &str {
+        &self.info.kind
+    }
+
+    /// The queue that the job came from.
+    pub fn queue(&self) -> &str {
+        &self.info.queue
+    }
+
+    /// The tenant that owns the job.
+    pub fn tenant(&self) -> &str {
+        &self.info.tenant
+    }
+
+    /// Which attempt this is: 1 for the first.
+    pub fn attempt(&self) -> u32 {
+        self.info.attempt
+    }
+
+    /// How many attempts the job has in all.
+    pub fn max_attempts(&self) -> u32 {
+        self.info.max_attempts
+    }
+
+    /// Whether a retryable error of this attempt ends the job.
+    pub fn is_last_attempt(&self) -> bool {
+        self.info.attempt >= self.info.max_attempts
+    }
+
+    /// 1 (highest) to 4.
+    pub fn priority(&self) -> u8 {
+        self.info.priority
+    }
+
+    /// When the job was accepted.
+    pub fn created_at(&self) -> SystemTime {
+        self.info.created_at
+    }
+
+    /// How long this attempt may run from its start, extensions not included.
+    pub fn deadline(&self) -> Duration {
+        self.info.deadline
+    }
+
+    /// The same in every attempt: send it to other services so that they see the work once.
+    pub fn idempotency_key(&self) -> &str {
+        &self.info.idempotency_key
+    }
+
+    /// The workflow that the job belongs to.
+    pub fn workflow(&self) -> Option<&str> {
+        self.info.workflow.as_deref()
+    }
+
+    /// What the submitter attached under `key`.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        let pair = self.info.metadata.iter().find(|(name, _)| name == key);
+        pair.map(|(_, value)| value.as_str())
+    }
+
+    /// Everything that the submitter attached.
+    pub fn all_metadata(&self) -> &[(String, String)] {
+        &self.info.metadata
+    }
+
+    /// Adds a line to the job's log, with pairs that programs can search for.
+    ///
+    /// Lines past the attempt's log budget are dropped and counted; far past it the attempt is
+    /// killed.
+    ///
+    /// ```
+    /// # fn example(ctx: &cofferdam_guest::Context) {
+    /// use cofferdam_guest::Level;
+    ///
+    /// ctx.log(Level::Info, "resized", &[("width", &128), ("format", &"png")]);
+    /// # }
+    /// ```
+    pub fn log(&self, level: Level, message: impl AsRef<str>, fields: &[(&str, &dyn Display)]) {
+        let fields: Vec<(String, String)> =
+            fields.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+        self.host.log(level, message.as_ref(), &fields);
+    }
+
+    /// [`Context::log`] at trace level, without pairs.
+    pub fn trace(&self, message: impl AsRef<str>) {
+        self.log(Level::Trace, message, &[]);
+    }
+
+    /// [`Context::log`] at debug level, without pairs.
+    pub fn debug(&self, message: impl AsRef<str>) {
+        self.log(Level::Debug, message, &[]);
+    }
+
+    /// [`Context::log`] at info level, without pairs.
+    pub fn info(&self, message: impl AsRef<str>) {
+        self.log(Level::Info, message, &[]);
+    }
+
+    /// [`Context::log`] at warn level, without pairs.
+    pub fn warn(&self, message: impl AsRef<str>) {
+        self.log(Level::Warn, message, &[]);
+    }
+
+    /// [`Context::log`] at error level, without pairs. The job goes on.
+    pub fn error(&self, message: impl AsRef<str>) {
+        self.log(Level::Error, message, &[]);
+    }
+
+    /// Says how far the attempt is, in percent; more than 100 counts as 100. The last word wins.
+    pub fn progress(&self, percent: u8, note: impl AsRef<str>) {
+        self.host.progress(percent.min(100), note.as_ref());
+    }
+
+    /// Keeps bytes for the next attempt, in case this one does not finish. They are written at
+    /// once and replace those kept before.
+    ///
+    /// Fails with code `checkpoint` when the bytes are more than the host keeps (1 MiB), or when
+    /// the attempt has lost its lease.
+    pub fn checkpoint(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.host.checkpoint(bytes).map_err(|message| Error::retry(message).with_code("checkpoint"))
+    }
+
+    /// [`Context::checkpoint`] with a value, written as JSON.
+    pub fn checkpoint_json<T: Serialize>(&self, value: &T) -> Result<(), Error> {
+        self.checkpoint(&codec::to_json(value)?)
+    }
+
+    /// What the last successful [`Context::checkpoint`] of any attempt of this job kept.
+    pub fn last_checkpoint(&self) -> Option<Vec<u8>> {
+        self.host.last_checkpoint()
+    }
+
+    /// [`Context::last_checkpoint`] as a value.
+    ///
+    /// A checkpoint of another shape, as an older version of the handler may have left it, is a
+    /// permanent error with code `bad-checkpoint`.
+    pub fn last_checkpoint_json<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
+        self.last_checkpoint()
+            .map(|bytes| codec::from_json(&bytes))
+            .transpose()
+            .map_err(|problem| {
+                Error::permanent(format!("the last checkpoint does not fit: {problem}"))
+                    .with_code("bad-checkpoint")
+            })
+    }
+
+    /// Asks for more time, added to the deadline, and returns what remains now: less than asked
+    /// for where the tenant's cap is reached. Whole milliseconds.
+    ///
+    /// Fails with code `deadline` when the host grants none.
+    pub fn extend_deadline(&self, by: Duration) -> Result<Duration, Error> {
+        self.host
+            .extend_deadline(by)
+            .map_err(|message| Error::retry(message).with_code("deadline"))
+    }
+
+    /// How long until the attempt is killed.
+    pub fn remaining(&self) -> Duration {
+        self.host.remaining()
+    }
+
+    /// Whether someone asked for the job to be cancelled. The attempt is killed shortly after.
+    pub fn cancelled(&self) -> bool {
+        self.host.cancelled()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("info", &self.info).finish_non_exhaustive()
+    }
+}

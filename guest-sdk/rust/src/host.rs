@@ -1,0 +1,29 @@
+//! What a handler can ask of whoever runs it: the host of a component, or a test.
+
+use std::time::Duration;
+
+/// How grave a log line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Every step, for whoever hunts a fault.
+    Trace,
+    /// What a developer wants to know.
+    Debug,
+    /// What an operator wants to know.
+    Info,
+    /// Something to look at, although the job goes on.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+/// The calls of the interfaces `log` and `control`.
+pub(crate) trait Host {
+    fn log(&self, level: Level, message: &str, fields: &[(String, String)]);
+    fn progress(&self, percent: u8, note: &str);
+    fn checkpoint(&self, bytes: &[u8]) -> Result<(), String>;
+    fn last_checkpoint(&self) -> Option<Vec<u8>>;
+    fn extend_deadline(&self, by: Duration) -> Result<Duration, String>;
+    fn remaining(&self) -> Duration;
+    fn cancelled(&self) -> bool;
+}

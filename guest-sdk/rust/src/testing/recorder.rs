@@ -1,0 +1,104 @@
+//! The host of a test.
+
+use super::Job;
+use crate::error::Error;
+use crate::host::{Host, Level};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What came of an attempt: its result, and everything it asked of the host, in order.
+#[derive(Clone, Debug)]
+pub struct Run<T> {
+    /// What the handler returned.
+    pub result: Result<T, Error>,
+    /// The log lines.
+    pub logs: Vec<LogLine>,
+    /// Percent and note of each report.
+    pub progress: Vec<(u8, String)>,
+    /// The bytes of each successful checkpoint.
+    pub checkpoints: Vec<Vec<u8>>,
+    /// By how much the deadline was moved, each time.
+    pub extensions: Vec<Duration>,
+}
+
+/// One log line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// How grave it is.
+    pub level: Level,
+    /// The text.
+    pub message: String,
+    /// The pairs that came with it.
+    pub fields: Vec<(String, String)>,
+}
+
+pub(super) struct Recorder {
+    deadline: Duration,
+    deadline_cap: Duration,
+    cancelled: bool,
+    checkpoint_refusal: Option<String>,
+    last_checkpoint: Option<Vec<u8>>,
+    seen: RefCell<Run<()>>,
+}
+
+impl Recorder {
+    pub(super) fn new(job: &Job) -> Self {
+        Self {
+            deadline: job.info.deadline,
+            deadline_cap: job.deadline_cap,
+            cancelled: job.cancelled,
+            checkpoint_refusal: job.checkpoint_refusal.clone(),
+            last_checkpoint: job.last_checkpoint.clone(),
+            seen: RefCell::new(Run {
+                result: Ok(()),
+                logs: Vec::new(),
+                progress: Vec::new(),
+                checkpoints: Vec::new(),
+                extensions: Vec::new(),
+            }),
+        }
+    }
+
+    pub(super) fn finish<T>(&self, result: Result<T, Error>) -> Run<T> {
+        let Run { logs, progress, checkpoints, extensions, .. } = self.seen.borrow().clone();
+        Run { result, logs, progress, checkpoints, extensions }
+    }
+}
+
+impl Host for Rc<Recorder> {
+    fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        let line = LogLine { level, message: message.to_owned(), fields: fields.to_vec() };
+        self.seen.borrow_mut().logs.push(line);
+    }
+
+    fn progress(&self, percent: u8, note: &str) {
+        self.seen.borrow_mut().progress.push((percent, note.to_owned()));
+    }
+
+    fn checkpoint(&self, bytes: &[u8]) -> Result<(), String> {
+        if let Some(reason) = &self.checkpoint_refusal {
+            return Err(reason.clone());
+        }
+        self.seen.borrow_mut().checkpoints.push(bytes.to_vec());
+        Ok(())
+    }
+
+    fn last_checkpoint(&self) -> Option<Vec<u8>> {
+        self.seen.borrow().checkpoints.last().or(self.last_checkpoint.as_ref()).cloned()
+    }
+
+    fn extend_deadline(&self, by: Duration) -> Result<Duration, String> {
+        let granted = by.min(self.deadline_cap.saturating_sub(self.remaining()));
+        self.seen.borrow_mut().extensions.push(granted);
+        Ok(self.remaining())
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline + self.seen.borrow().extensions.iter().sum::<Duration>()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled
+    }
+}
