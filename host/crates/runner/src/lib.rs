@@ -1,1 +1,27 @@
-//! .
+//! The pipeline: publish, enqueue, claim, execute, finish, and what mends it when it breaks.
+//!
+//! The files are in the order in which data flows through them. Nothing here contains SQL,
+//! wasmtime types or HTTP types.
+
+mod claim;
+mod enqueue;
+mod error;
+mod execute;
+mod finish;
+mod heartbeat;
+mod host;
+mod inflight;
+mod logs;
+mod maintain;
+mod modules;
+mod publish;
+mod schema;
+mod settings;
+mod worker;
+
+pub use enqueue::{SubmitError, Submitter};
+pub use error::ErrorKind;
+pub use modules::Modules;
+pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher, Stage};
+pub use settings::{SettingsError, WorkerSettings};
+pub use worker::{Worker, WorkerStatus};

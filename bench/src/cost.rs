@@ -1,0 +1,83 @@
+//! What a fresh sandbox costs for each attempt, against a bare wasmtime loop that does the same:
+//! store, instantiate, call, drop.
+
+use crate::bare::Bare;
+use crate::guests::{attempt, sandbox};
+use crate::stats::{Report, median};
+use anyhow::{Result, ensure};
+use cofferdam_core::outcome::End;
+use cofferdam_sandbox::{Prepared, Sandbox};
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Attempts of one sample.
+const ATTEMPTS: usize = 2_000;
+
+/// How many attempts are under way at once, so that the guest thread need not wait for the next.
+const TOGETHER: usize = 64;
+
+/// What goes in and comes out again.
+const PAYLOAD: usize = 1024;
+
+pub(crate) fn measure(
+    runtime: &Runtime,
+    guest: &[u8],
+    rounds: usize,
+    report: &mut Report,
+) -> Result<()> {
+    let sandbox = sandbox(runtime, 1)?;
+    let prepared = sandbox.compile(guest)?;
+    let bare = Bare::new(guest)?;
+    let mut ours = Vec::with_capacity(rounds);
+    let mut theirs = Vec::with_capacity(rounds);
+    let mut ratios = Vec::with_capacity(rounds);
+    for round in 0..=rounds {
+        let a = cpu_micros(|| runtime.block_on(ours_once(&sandbox, &prepared)))?;
+        let b = cpu_micros(|| runtime.block_on(bare.run(ATTEMPTS, PAYLOAD)))?;
+        // The first round fills pools and caches.
+        if round > 0 {
+            ours.push(a);
+            theirs.push(b);
+            ratios.push(a / b);
+        }
+    }
+    report.add("CPU an attempt, sandbox", median(&ours), "us", None);
+    report.add("CPU an attempt, bare wasmtime loop", median(&theirs), "us", None);
+    report.add("the same as a ratio, median of pairs", median(&ratios), "x", Some(1.3));
+    Ok(())
+}
+
+async fn ours_once(sandbox: &Sandbox, prepared: &Prepared) -> Result<()> {
+    let mut left = ATTEMPTS;
+    while left > 0 {
+        let running: Vec<_> = (0..TOGETHER.min(left))
+            .map(|_| {
+                sandbox.run(
+                    prepared,
+                    attempt("echo", vec![7; PAYLOAD], Duration::from_secs(30)),
+                )
+            })
+            .collect();
+        left -= running.len();
+        for running in running {
+            let outcome = running.outcome().await;
+            ensure!(
+                matches!(&outcome.end, End::Completed(output) if output.len() == PAYLOAD),
+                "the echo ended otherwise: {:?}",
+                outcome.end
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Microseconds of CPU time, of all threads of this process, for each attempt.
+fn cpu_micros(work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let before = Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?);
+    work()?;
+    let after = Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?);
+    #[expect(clippy::cast_precision_loss, reason = "a small constant")]
+    let attempts = ATTEMPTS as f64;
+    Ok((after - before).as_secs_f64() * 1e6 / attempts)
+}

@@ -1,0 +1,37 @@
+//! Takes back the leases of workers that went silent or that overran the deadline.
+
+use super::BATCH;
+use cofferdam_core::class::FailureClass;
+use cofferdam_core::fail::{Verdict, fail_attempt};
+use cofferdam_core::outcome::RetryAdvice;
+use cofferdam_core::settings::retry_policy;
+use cofferdam_store::{LostLease, RescueKind, Store, StoreError};
+use std::time::Duration;
+
+/// Rescues leases whose heartbeat is older than `staleness`, and says how many there were.
+pub(crate) async fn stale(store: &Store, staleness: Duration) -> Result<usize, StoreError> {
+    drain(store, RescueKind::Heartbeat { staleness }, FailureClass::Lost).await
+}
+
+/// Rescues leases past their deadline whose worker should have killed the attempt itself.
+pub(crate) async fn overdue(store: &Store) -> Result<usize, StoreError> {
+    drain(store, RescueKind::Deadline, FailureClass::Deadline).await
+}
+
+async fn drain(store: &Store, kind: RescueKind, class: FailureClass) -> Result<usize, StoreError> {
+    let decide = |lease: &LostLease| decide(lease, class);
+    let mut rescued = 0;
+    loop {
+        let rows = store.rescue(kind, BATCH, &decide).await?;
+        rescued += rows;
+        if rows < BATCH {
+            return Ok(rescued);
+        }
+    }
+}
+
+fn decide(lease: &LostLease, class: FailureClass) -> Verdict {
+    let kind = lease.kind_settings.clone().unwrap_or_default();
+    let policy = retry_policy(&lease.options, &kind);
+    fail_attempt(class, RetryAdvice::Default, lease.counters, &policy, rand::random::<f64>())
+}

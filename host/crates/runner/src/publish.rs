@@ -1,0 +1,275 @@
+//! From uploaded bytes to a version that can run.
+//!
+//! A version is stored only after everything that could refuse it has agreed: the shape of the
+//! file, its imports, the compiler, one instantiation and its own description. Until the last
+//! step nothing is written, so there is nothing to clean up after a refusal.
+
+use crate::error::{ErrorKind, kind_of_store_error};
+use crate::modules::Modules;
+use crate::schema::Schema;
+use cofferdam_core::hint::Hint;
+use cofferdam_core::ids::TenantId;
+use cofferdam_core::limits::MAX_COMPONENT;
+use cofferdam_core::manifest::{MAX_ENV, Manifest};
+use cofferdam_core::module::{Digest, KindInfo, VersionName, World};
+use cofferdam_core::name::{KindName, ModuleName};
+use cofferdam_core::settings::KindSettings;
+use cofferdam_sandbox::Reject;
+use cofferdam_store::{NewVersion, Store, StoreError};
+use std::time::Instant;
+use thiserror::Error;
+
+/// Steps of a publication, in order, for whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The file's shape and imports are looked at.
+    Inspecting,
+    /// Machine code is made.
+    Compiling,
+    /// The component is instantiated once and asked what it handles.
+    Describing,
+    /// The version is written.
+    Storing,
+}
+
+/// What to publish besides the bytes.
+#[derive(Clone, Debug)]
+pub struct PublishRequest {
+    /// The module's name; wins over the manifest's.
+    pub name: Option<ModuleName>,
+    /// The version's name; wins over the manifest's. Counted up when neither says one.
+    pub version: Option<VersionName>,
+    /// What the author asks for.
+    pub manifest: Manifest,
+    /// Whether jobs that name no version get this one from now on.
+    pub activate: bool,
+}
+
+/// A version that was published.
+#[derive(Clone, Debug)]
+pub struct PublishedModule {
+    /// The module.
+    pub name: ModuleName,
+    /// The version.
+    pub version: VersionName,
+    /// SHA-256 of the component.
+    pub digest: Digest,
+    /// Handler or command.
+    pub world: World,
+    /// What it handles.
+    pub kinds: Vec<KindInfo>,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+    /// Whether it is new: `false` when the same bytes were already there under this name.
+    pub created: bool,
+    /// Whether it is the current version.
+    pub active: bool,
+    /// The size of the component.
+    pub bytes: u64,
+    /// How long the compiler took, in milliseconds.
+    pub compile_ms: u64,
+}
+
+/// Why a version was not published. Nothing was stored.
+#[derive(Debug, Error)]
+pub enum PublishError {
+    /// Neither the request nor the manifest names the module.
+    #[error("the module has no name")]
+    NoName,
+    /// The component was refused.
+    #[error(transparent)]
+    Rejected(#[from] Reject),
+    /// The manifest speaks of a kind that the component does not handle.
+    #[error("the manifest has a section for `{kind}`, but the component handles {handles}")]
+    UnknownKind {
+        /// The section.
+        kind: KindName,
+        /// What the component handles.
+        handles: String,
+    },
+    /// A kind's input schema is no JSON Schema.
+    #[error("the input schema of `{kind}` cannot be used: {problem}")]
+    Schema {
+        /// The kind.
+        kind: KindName,
+        /// What is wrong with its schema.
+        problem: String,
+    },
+    /// Too many or too long variables in the manifest.
+    #[error("`grants.env` has more than {} variables, one longer than {} bytes, or a NUL byte", MAX_ENV.0, MAX_ENV.1)]
+    Env,
+    /// The database refused or is away.
+    #[error("the version could not be stored")]
+    Store(#[from] StoreError),
+    /// The compiling task died.
+    #[error("the compiler stopped without an answer")]
+    Interrupted(#[source] tokio::task::JoinError),
+}
+
+impl PublishError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Rejected(Reject::TooLarge { .. }) => ErrorKind::TooLarge,
+            Self::NoName
+            | Self::Rejected(_)
+            | Self::UnknownKind { .. }
+            | Self::Schema { .. }
+            | Self::Env => ErrorKind::Invalid,
+            Self::Store(StoreError::VersionConflict { .. }) => ErrorKind::Conflict,
+            Self::Store(error) => kind_of_store_error(error),
+            Self::Interrupted(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// A short word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoName => "no-module-name",
+            Self::Rejected(reject) => reject.code(),
+            Self::UnknownKind { .. } => "unknown-kind",
+            Self::Schema { .. } => "bad-schema",
+            Self::Env => "bad-env",
+            Self::Store(StoreError::VersionConflict { .. }) => "version-conflict",
+            Self::Store(error) if error.is_transient() => "database-unavailable",
+            Self::Store(_) | Self::Interrupted(_) => "internal",
+        }
+    }
+}
+
+impl Hint for PublishError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoName => {
+                Some("pass --name, or set `name` under [module] in cofferdam.toml".to_owned())
+            }
+            Self::Rejected(reject) => reject.hint(),
+            Self::UnknownKind { .. } => {
+                Some("a kind is named after its #[handler] function, with hyphens".to_owned())
+            }
+            Self::Store(error) => error.hint(),
+            Self::Schema { .. } | Self::Env | Self::Interrupted(_) => None,
+        }
+    }
+}
+
+/// Publishes versions.
+#[derive(Clone, Debug)]
+pub struct Publisher {
+    store: Store,
+    modules: Modules,
+}
+
+impl Publisher {
+    /// A publisher that leaves what it compiles in `modules`, so that a worker of the same
+    /// process need not compile it again.
+    pub fn new(store: Store, modules: Modules) -> Self {
+        Self { store, modules }
+    }
+
+    /// Publishes `bytes`, telling `on_stage` about each step. Seconds for a large component.
+    pub async fn publish(
+        &self,
+        tenant: TenantId,
+        bytes: Vec<u8>,
+        request: PublishRequest,
+        on_stage: impl Fn(Stage) + Send,
+    ) -> Result<PublishedModule, PublishError> {
+        let manifest = request.manifest;
+        let name =
+            request.name.or_else(|| manifest.module.name.clone()).ok_or(PublishError::NoName)?;
+        let version = request.version.or_else(|| manifest.module.version.clone());
+        check_env(&manifest)?;
+        if bytes.len() as u64 > MAX_COMPONENT {
+            let size = bytes.len() as u64;
+            return Err(Reject::TooLarge { bytes: size, max: MAX_COMPONENT }.into());
+        }
+
+        on_stage(Stage::Inspecting);
+        let sandbox = self.modules.sandbox().clone();
+        let inspection = tokio::task::spawn_blocking(move || sandbox.inspect(&bytes))
+            .await
+            .map_err(PublishError::Interrupted)??;
+        let digest = Digest::of(&inspection.component);
+
+        on_stage(Stage::Compiling);
+        let started = Instant::now();
+        let component = inspection.component;
+        let sandbox = self.modules.sandbox().clone();
+        let (component, prepared) = tokio::task::spawn_blocking(move || {
+            let prepared = sandbox.compile(&component)?;
+            Ok::<_, Reject>((component, prepared))
+        })
+        .await
+        .map_err(PublishError::Interrupted)??;
+        let compile_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+
+        on_stage(Stage::Describing);
+        let kinds = self.modules.sandbox().describe(&prepared).await?;
+        check_kinds(&kinds, &manifest)?;
+        let settled = kinds
+            .iter()
+            .map(|kind| (kind.clone(), KindSettings::settle(kind, &manifest)))
+            .collect();
+
+        on_stage(Stage::Storing);
+        let size = component.len() as u64;
+        let published = self
+            .store
+            .publish(&NewVersion {
+                tenant,
+                name: name.clone(),
+                version,
+                digest,
+                bytes: component,
+                world: inspection.world,
+                imports: inspection.imports.clone(),
+                manifest,
+                kinds: settled,
+                activate: request.activate,
+            })
+            .await?;
+        self.modules.keep(digest, prepared);
+        Ok(PublishedModule {
+            name,
+            version: published.version_name,
+            digest,
+            world: inspection.world,
+            kinds,
+            imports: inspection.imports,
+            created: published.created,
+            active: published.active,
+            bytes: size,
+            compile_ms,
+        })
+    }
+}
+
+fn check_env(manifest: &Manifest) -> Result<(), PublishError> {
+    let (most, longest) = MAX_ENV;
+    let bad = |text: &String| text.len() > longest || text.contains('\0');
+    let env = &manifest.grants.env;
+    if env.len() > most || env.iter().any(|(name, value)| bad(name) || bad(value)) {
+        return Err(PublishError::Env);
+    }
+    Ok(())
+}
+
+fn check_kinds(kinds: &[KindInfo], manifest: &Manifest) -> Result<(), PublishError> {
+    for kind in manifest.kinds.keys() {
+        if !kinds.iter().any(|info| info.name == *kind) {
+            let names: Vec<_> = kinds.iter().map(|info| format!("`{}`", info.name)).collect();
+            return Err(PublishError::UnknownKind {
+                kind: kind.clone(),
+                handles: names.join(", "),
+            });
+        }
+    }
+    for kind in kinds {
+        if let Some(schema) = &kind.input_schema {
+            Schema::compile(schema)
+                .map_err(|problem| PublishError::Schema { kind: kind.name.clone(), problem })?;
+        }
+    }
+    Ok(())
+}
