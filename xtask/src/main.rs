@@ -1,1 +1,43 @@
-fn main() {}
+//! The chores of the repository. `cargo xtask --help` lists them.
+#![expect(clippy::print_stderr, reason = "a chore tells its reader on standard error what it does")]
+
+mod deny;
+mod guests;
+mod setup;
+mod shell;
+mod test;
+mod tidy;
+mod workspace;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// The chores of the repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Chore {
+    /// Brings what building and testing need: the wasm targets and PostgreSQL's programs.
+    Setup,
+    /// Runs every test, with one private PostgreSQL for all of them.
+    Test(test::Arguments),
+    /// Checks the rules of the house that the compiler does not know.
+    Tidy,
+    /// Checks dependencies: bans, licences, sources, and advisories where they can be fetched.
+    Deny,
+}
+
+fn main() -> ExitCode {
+    let done = match Chore::parse() {
+        Chore::Setup => setup::run(),
+        Chore::Test(arguments) => test::run(&arguments),
+        Chore::Tidy => tidy::run(),
+        Chore::Deny => deny::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

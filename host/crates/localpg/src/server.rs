@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a server may take to end its connections, write its last checkpoint and go.
 const FAST_STOP: Duration = Duration::from_mins(1);
@@ -22,6 +22,8 @@ const FAST_STOP: Duration = Duration::from_mins(1);
 const IMMEDIATE_STOP: Duration = Duration::from_secs(10);
 /// How long sessions of a killed server may hold its shared memory before a new one starts.
 const ORPHANS: Duration = Duration::from_secs(15);
+/// The pause between two such starts.
+const RETRY: Duration = Duration::from_millis(200);
 /// The size from which a log is put aside when the server starts, in bytes.
 const LOG_SIZE: u64 = 8 << 20;
 /// How much of the log's end goes into an error, in bytes.
@@ -52,22 +54,18 @@ impl Server {
             return Ok(server);
         }
         let stale = stale.map(|file| file.pid);
-        // A backend that outlived a killed server holds the shared memory until it notices. The
-        // server refuses to start until then; what it checks is what keeps the data whole.
-        let mut refused = None;
-        let started = wait::until(ORPHANS, || match start(place, binaries, settings, stale) {
-            Err(ClusterError::Ended { log, status })
-                if log.contains("pre-existing shared memory") =>
-            {
-                refused = Some(ClusterError::Ended { log, status });
-                None
+        let patience = Instant::now() + ORPHANS;
+        let result = loop {
+            match start(place, binaries, settings, stale) {
+                // A session that outlived a killed server holds the shared memory until it
+                // notices. The server refuses to start meanwhile, which keeps the data whole.
+                Err(ClusterError::Ended { log, .. })
+                    if log.contains("pre-existing shared memory") && Instant::now() < patience =>
+                {
+                    std::thread::sleep(RETRY);
+                }
+                other => break other,
             }
-            other => Some(other),
-        });
-        let result = match (started, refused) {
-            (Some(result), _) => result,
-            (None, Some(error)) => Err(error),
-            (None, None) => Err(ClusterError::NotReady { waited: ORPHANS, log: String::new() }),
         };
         if result.is_err() {
             // The failure says more than whether its traces could be removed.

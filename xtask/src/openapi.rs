@@ -1,0 +1,11 @@
+//! `cargo xtask openapi`: writes the document of the HTTP API anew.
+
+use crate::{shell, workspace};
+use anyhow::Result;
+
+/// The document is a snapshot that a test compares; here the same test writes it.
+pub(crate) fn run() -> Result<()> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--package", "cofferdam-api", "--test", "openapi"]);
+    shell::run(cargo.env("UPDATE_SNAPSHOTS", "1"))
+}
