@@ -103,7 +103,8 @@ pub fn fail_attempt(
         RetryAdvice::After(delay) => Some(delay.min(MAX_DELAY)),
     };
 
-    let verdict = |event, state, delay, exhausted| Verdict { event, state, delay, counters, exhausted };
+    let verdict =
+        |event, state, delay, exhausted| Verdict { event, state, delay, counters, exhausted };
     let retry = |delay: Duration| match (exhausted, delay.is_zero()) {
         (Some(_), _) => verdict(Event::Exhausted, JobState::Dead, Duration::ZERO, exhausted),
         (None, true) => {

@@ -42,13 +42,11 @@ pub struct ErrorEntry {
 
 /// Cuts a failure's texts to what is kept and takes out what the database cannot hold.
 #[must_use]
-pub fn bounded(failure: Failure) -> Failure {
-    Failure {
-        code: bounded_text(&failure.code, MAX_CODE),
-        message: bounded_text(&failure.message, MAX_MESSAGE),
-        backtrace: bounded_text(&failure.backtrace, MAX_BACKTRACE),
-        ..failure
-    }
+pub fn bounded(mut failure: Failure) -> Failure {
+    failure.code = bounded_text(&failure.code, MAX_CODE);
+    failure.message = bounded_text(&failure.message, MAX_MESSAGE);
+    failure.backtrace = bounded_text(&failure.backtrace, MAX_BACKTRACE);
+    failure
 }
 
 /// At most `max` bytes of `text`, cut between characters and marked with an ellipsis; NUL, which

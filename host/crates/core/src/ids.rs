@@ -46,7 +46,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// A job. UUIDv7, made by the submitter or the server, so that submitting is idempotent and
+    /// A job. A `UUIDv7`, made by the submitter or the server, so that submitting is idempotent and
     /// ids sort by age.
     JobId
 );

@@ -173,7 +173,8 @@ impl JobOptions {
         }
         let (pairs, longest) = limits::MAX_METADATA;
         let too_long = |text: &String| text.len() > longest;
-        if self.metadata.len() > pairs || self.metadata.iter().any(|(k, v)| too_long(k) || too_long(v))
+        if self.metadata.len() > pairs
+            || self.metadata.iter().any(|(k, v)| too_long(k) || too_long(v))
         {
             return Err(OptionError::Metadata);
         }

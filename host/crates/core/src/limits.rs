@@ -53,7 +53,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            deadline: Duration::from_secs(300),
+            deadline: Duration::from_mins(5),
             fuel: 100_000_000_000,
             memory_bytes: 256 * MIB,
             table_elements: 100_000,
@@ -70,7 +70,7 @@ impl Limits {
     /// The caps of a tenant that has none of its own.
     pub fn caps() -> Self {
         Self {
-            deadline: Duration::from_secs(3600),
+            deadline: Duration::from_hours(1),
             fuel: 10_000_000_000_000,
             memory_bytes: 1024 * MIB,
             ..Self::default()
@@ -152,7 +152,7 @@ mod tests {
             ..LimitWish::default()
         };
         let limits = Limits::default().with(&job.over(&kind)).capped(&Limits::caps());
-        assert_eq!(limits.deadline, Duration::from_secs(3600));
+        assert_eq!(limits.deadline, Duration::from_hours(1));
         assert_eq!(limits.memory_bytes, MIB);
         assert_eq!(limits.fuel, Limits::default().fuel);
     }

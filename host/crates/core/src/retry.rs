@@ -7,10 +7,10 @@ use std::time::Duration;
 /// The first delay of the default backoff.
 pub const DEFAULT_BASE: Duration = Duration::from_secs(1);
 /// The longest delay of the default backoff.
-pub const DEFAULT_CAP: Duration = Duration::from_secs(600);
+pub const DEFAULT_CAP: Duration = Duration::from_mins(10);
 /// The longest delay that anyone may ask for, by backoff, by `retry_after` or by snooze. Bounds
 /// the arithmetic, and what a handler can do to the promotion index.
-pub const MAX_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const MAX_DELAY: Duration = Duration::from_hours(30 * 24);
 
 /// How the delay before the next attempt grows.
 ///
@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_delay_is_longer_than_the_cap(attempt: u32, base in 0_u64..u64::MAX, jitter: f64) {
-            let cap = Duration::from_secs(60);
+            let cap = Duration::from_mins(1);
             let backoff = Backoff::Exponential { base: Duration::from_millis(base), cap };
             prop_assert!(backoff.delay(attempt, jitter) <= cap);
         }

@@ -30,11 +30,8 @@ pub struct KindSettings {
 impl KindSettings {
     /// Settles the options of a kind.
     pub fn settle(kind: &KindInfo, manifest: &Manifest) -> Self {
-        let described = LimitWish {
-            deadline: kind.deadline,
-            fuel: kind.fuel,
-            memory_bytes: kind.memory_bytes,
-        };
+        let described =
+            LimitWish { deadline: kind.deadline, fuel: kind.fuel, memory_bytes: kind.memory_bytes };
         let section = manifest.kinds.get(&kind.name).cloned().unwrap_or_default();
         Self {
             queue: section.queue,

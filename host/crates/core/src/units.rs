@@ -69,15 +69,12 @@ pub fn format_duration(duration: Duration) -> String {
     if millis == 0 {
         return "0s".to_owned();
     }
-    let mut text = String::new();
-    for (unit, factor) in DURATION_UNITS {
+    let parts = DURATION_UNITS.into_iter().map(|(unit, factor)| {
         let count = millis / factor;
         millis %= factor;
-        if count > 0 {
-            text.push_str(&format!("{count}{unit}"));
-        }
-    }
-    text
+        if count > 0 { format!("{count}{unit}") } else { String::new() }
+    });
+    parts.collect()
 }
 
 /// The units of sizes in bytes. Only binary ones: `MB` means two things to two readers.
@@ -133,7 +130,6 @@ pub mod optional_duration {
     use std::time::Duration;
 
     /// Writes the text form.
-    #[expect(clippy::ref_option, reason = "the signature that serde calls")]
     pub fn serialize<S: Serializer>(value: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         value.map(super::format_duration).serialize(to)
     }
@@ -151,7 +147,6 @@ pub mod optional_size {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
     /// Writes the text form.
-    #[expect(clippy::ref_option, reason = "the signature that serde calls")]
     pub fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
         value.map(super::format_size).serialize(to)
     }
@@ -189,7 +184,8 @@ mod tests {
 
     #[test]
     fn sizes_as_people_write_them() {
-        for (text, bytes) in [("512B", 512), ("64KiB", 65_536), ("16MiB", 1 << 24), ("1GiB", 1 << 30)]
+        for (text, bytes) in
+            [("512B", 512), ("64KiB", 65_536), ("16MiB", 1 << 24), ("1GiB", 1 << 30)]
         {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
