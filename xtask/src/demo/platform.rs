@@ -77,7 +77,7 @@ impl Platform {
 
     /// Uploads an example under its own name.
     pub(crate) fn push(&self, example: &str) -> Result<()> {
-        let component = guests::folder().join(format!("{example}.wasm"));
+        let component = guests::component(example);
         let manifest = workspace::root().join("examples").join(example).join("cofferdam.toml");
         let (component, manifest) = (component.to_string_lossy(), manifest.to_string_lossy());
         let arguments = ["module", "push", &*component, "--manifest", &*manifest];
