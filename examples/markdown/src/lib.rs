@@ -1,13 +1,13 @@
-//! Markdown to HTML.
+//! A handler that turns Markdown into HTML.
 
 use cofferdam_guest::{Context, Error, handler};
 use pulldown_cmark::{Options, Parser, html};
 
-/// Turns Markdown (CommonMark with tables, strikethrough, task lists and footnotes) into HTML.
+/// Turns Markdown (with tables, strikethrough, task lists and footnotes) into HTML.
 ///
-/// Input and output are the texts themselves, in UTF-8.
+/// Input and output are the texts themselves, in UTF-8. HTML in the Markdown is passed through.
 #[handler(deadline = "10s", memory = "64MiB")]
-fn markdown(ctx: &Context, input: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn markdown(ctx: &Context, input: &[u8]) -> Result<Vec<u8>, Error> {
     let text = std::str::from_utf8(input)
         .map_err(|error| Error::from(error).into_permanent().with_code("not-text"))?;
     let html = render(text);
@@ -15,7 +15,7 @@ fn markdown(ctx: &Context, input: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(html.into_bytes())
 }
 
-/// The HTML of a Markdown text. Raw HTML in the text is passed through.
+/// The HTML of a Markdown text.
 pub fn render(text: &str) -> String {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH

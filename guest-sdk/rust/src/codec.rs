@@ -21,7 +21,6 @@ impl<T> Decode<T> {
 
 impl Decode<Vec<u8>> {
     /// The bytes, taken.
-    #[expect(clippy::unnecessary_wraps, reason = "one shape with `DecodeJson::decode`")]
     pub fn decode(self, input: &mut Vec<u8>) -> Result<Vec<u8>, Error> {
         Ok(std::mem::take(input))
     }
@@ -29,15 +28,13 @@ impl Decode<Vec<u8>> {
 
 impl<'a> Decode<&'a [u8]> {
     /// The bytes, borrowed.
-    #[expect(clippy::unnecessary_wraps, reason = "one shape with `DecodeJson::decode`")]
-    pub fn decode(self, input: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
+    pub fn decode(self, input: &'a [u8]) -> Result<&'a [u8], Error> {
         Ok(input)
     }
 }
 
 impl Decode<()> {
     /// Whatever was sent is not looked at.
-    #[expect(clippy::unnecessary_wraps, reason = "one shape with `DecodeJson::decode`")]
     pub fn decode(self, _: &mut Vec<u8>) -> Result<(), Error> {
         Ok(())
     }
@@ -76,7 +73,6 @@ impl<T> Encode<T> {
 
 impl Encode<Vec<u8>> {
     /// The bytes themselves.
-    #[expect(clippy::unnecessary_wraps, reason = "one shape with `EncodeJson::encode`")]
     pub fn encode(self) -> Result<Vec<u8>, Error> {
         Ok(self.0)
     }
@@ -84,7 +80,6 @@ impl Encode<Vec<u8>> {
 
 impl Encode<()> {
     /// No bytes.
-    #[expect(clippy::unnecessary_wraps, reason = "one shape with `EncodeJson::encode`")]
     pub fn encode(self) -> Result<Vec<u8>, Error> {
         Ok(Vec::new())
     }
@@ -156,7 +151,7 @@ mod tests {
     fn bytes_are_bytes_under_any_name() {
         type Image = Vec<u8>;
         let mut input = b"\xffnot json".to_vec();
-        assert_eq!(Decode::<&[u8]>::new().decode(&mut input).unwrap(), b"\xffnot json");
+        assert_eq!(Decode::<&[u8]>::new().decode(&input).unwrap(), b"\xffnot json");
         assert_eq!(Decode::<Image>::new().decode(&mut input).unwrap(), b"\xffnot json");
         assert_eq!(Encode::new(Image::from(*b"\xff")).encode().unwrap(), b"\xff");
         assert_eq!(Encode::new(()).encode().unwrap(), b"");

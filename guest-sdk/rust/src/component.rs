@@ -12,6 +12,7 @@ use crate::version::wit_version;
 use bindings::cofferdam::job::{control, log, types};
 use std::time::{Duration, SystemTime};
 
+#[expect(clippy::same_length_and_capacity, reason = "generated: the canonical ABI has no capacity")]
 mod bindings {
     // The path is relative to this crate's manifest. Whoever takes the crate out of its
     // repository takes the folder `wit` along and says here where it went.
@@ -31,7 +32,7 @@ const VERSIONS: &str = concat!(env!("CARGO_PKG_VERSION"), " ", wit_version!());
 
 struct Component;
 
-#[expect(unsafe_code, reason = "the canonical ABI passes addresses; the code is generated")]
+#[expect(unsafe_code, reason = "generated: the canonical ABI passes addresses and lengths")]
 mod exports {
     use super::{Component, bindings};
 

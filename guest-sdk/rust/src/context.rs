@@ -178,13 +178,12 @@ impl Context {
     /// A checkpoint of another shape, as an older version of the handler may have left it, is a
     /// permanent error with code `bad-checkpoint`.
     pub fn last_checkpoint_json<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
-        self.last_checkpoint()
-            .map(|bytes| codec::from_json(&bytes))
-            .transpose()
-            .map_err(|problem| {
+        self.last_checkpoint().map(|bytes| codec::from_json(&bytes)).transpose().map_err(
+            |problem| {
                 Error::permanent(format!("the last checkpoint does not fit: {problem}"))
                     .with_code("bad-checkpoint")
-            })
+            },
+        )
     }
 
     /// Asks for more time, added to the deadline, and returns what remains now: less than asked
@@ -192,9 +191,7 @@ impl Context {
     ///
     /// Fails with code `deadline` when the host grants none.
     pub fn extend_deadline(&self, by: Duration) -> Result<Duration, Error> {
-        self.host
-            .extend_deadline(by)
-            .map_err(|message| Error::retry(message).with_code("deadline"))
+        self.host.extend_deadline(by).map_err(|message| Error::retry(message).with_code("deadline"))
     }
 
     /// How long until the attempt is killed.

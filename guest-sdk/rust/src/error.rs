@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn each_constructor_gives_its_advice() {
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         assert_eq!(Error::retry("").advice(), Retry::Default);
         assert_eq!(Error::retry_after(hour, "").advice(), Retry::After(hour));
         assert_eq!(Error::permanent("").advice(), Retry::Permanent);

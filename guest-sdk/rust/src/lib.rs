@@ -72,7 +72,7 @@ pub use version::{SDK_VERSION, WIT_VERSION};
 /// |---|---|
 /// | `Vec<u8>`, `&[u8]` (input only) | the bytes as they are |
 /// | `()`, no parameter | nothing; an input that is sent all the same is ignored |
-/// | anything else that serde can read or write | JSON; no input at all is `null` |
+/// | anything else that serde can read or write, or `&T` of it | JSON; no input at all is `null` |
 ///
 /// An input that does not fit is a permanent error with code `bad-input` that names the field.
 ///
@@ -100,8 +100,8 @@ pub use version::{SDK_VERSION, WIT_VERSION};
 /// }
 ///
 /// let kinds = cofferdam_guest::testing::kinds();
-/// assert_eq!(kinds[0].name, "count");
-/// assert_eq!(kinds[0].description, "Counts the bytes of its input.");
+/// let count = kinds.iter().find(|kind| kind.name == "count").unwrap();
+/// assert_eq!(count.description, "Counts the bytes of its input.");
 /// ```
 ///
 /// # What does not compile
@@ -165,9 +165,14 @@ pub use version::{SDK_VERSION, WIT_VERSION};
 /// ```
 pub use cofferdam_guest_macros::handler;
 
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// What the code of `#[handler]` calls. No part of the interface: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::codec::{Decode, DecodeJson, Encode, EncodeJson};
-    pub use crate::registry::{Kind, register};
+    pub use crate::registry::{Kind, outcome, register};
 }

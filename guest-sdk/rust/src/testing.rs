@@ -110,14 +110,14 @@ impl Job {
                 max_attempts: 4,
                 priority: 2,
                 created_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_760_000_000),
-                deadline: Duration::from_secs(300),
+                deadline: Duration::from_mins(5),
                 idempotency_key: id.to_owned(),
                 workflow: None,
                 metadata: Vec::new(),
             },
             last_checkpoint: None,
             checkpoint_refusal: None,
-            deadline_cap: Duration::from_secs(3600),
+            deadline_cap: Duration::from_hours(1),
             cancelled: false,
         }
     }

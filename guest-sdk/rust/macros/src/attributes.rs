@@ -68,7 +68,8 @@ impl Attributes {
 
 /// Refuses what the host would refuse as the name of a kind.
 pub(crate) fn check_name(name: &str, span: Span) -> Result<()> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let plain =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     if starts_well && name.len() <= MAX_NAME && name.chars().all(plain) {
         return Ok(());
@@ -99,7 +100,10 @@ fn duration(input: ParseStream<'_>) -> Result<u64> {
         Some(millis) => Ok(millis),
         None => Err(Error::new(
             value.span(),
-            format!("`{}` is not a duration: write it like 250ms, 10s, 5m, 1h30m or 2d", value.value()),
+            format!(
+                "`{}` is not a duration: write it like 250ms, 10s, 5m, 1h30m or 2d",
+                value.value()
+            ),
         )),
     }
 }

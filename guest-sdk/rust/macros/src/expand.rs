@@ -1,11 +1,11 @@
 //! From a function to a function that is also a kind.
 
 use crate::attributes::{self, Attributes};
-use crate::signature;
+use crate::signature::{self, Input};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{ItemFn, Result};
+use syn::{ItemFn, Result, Type};
 
 /// The function itself, unchanged, and beside it a registration that runs before anything of the
 /// component is called.
@@ -26,13 +26,22 @@ pub(crate) fn handler(attributes: TokenStream, item: TokenStream) -> Result<Toke
     let memory_bytes = option(attributes.memory_bytes);
     let fuel = option(attributes.fuel);
     let max_attempts = option(attributes.max_attempts);
-    let call = match signature::input_type(&function)? {
-        None => quote!(#ident(ctx)?),
-        Some(input) => {
-            // At the place of the type, so that an error about it points there.
-            let decode = quote_spanned!(input.span()=> sdk::Decode::<#input>::new().decode(&mut input)?);
-            quote!(#ident(ctx, #decode)?)
+    // At the places of the types, so that errors about them point there.
+    let decode =
+        |ty: &Type| quote_spanned!(ty.span()=> sdk::Decode::<#ty>::new().decode(&mut input)?);
+    let call = match signature::input(&function)? {
+        Input::None => quote!(#ident(ctx)),
+        Input::Owned(ty) => {
+            let value = decode(ty);
+            quote!(#ident(ctx, #value))
         }
+        Input::Borrowed(ty) => {
+            let value = decode(ty);
+            quote!(#ident(ctx, &#value))
+        }
+    };
+    let encode = quote_spanned! {function.sig.output.span()=>
+        sdk::Encode::new(sdk::outcome(#call)?).encode()
     };
     Ok(quote! {
         #function
@@ -47,18 +56,17 @@ pub(crate) fn handler(attributes: TokenStream, item: TokenStream) -> Result<Toke
                 ctx: &::cofferdam_guest::Context,
                 mut input: ::std::vec::Vec<u8>,
             ) -> ::core::result::Result<::std::vec::Vec<u8>, ::cofferdam_guest::Error> {
-                sdk::Encode::new(#call).encode()
+                #encode
             }
 
-            static KIND: sdk::Kind = sdk::Kind {
-                name: #name,
-                description: #description,
-                input_schema: #schema,
-                deadline_ms: #deadline_ms,
-                memory_bytes: #memory_bytes,
-                fuel: #fuel,
-                max_attempts: #max_attempts,
-                call,
+            static KIND: sdk::Kind = {
+                let mut kind = sdk::Kind::new(#name, #description, call);
+                kind.input_schema = #schema;
+                kind.deadline_ms = #deadline_ms;
+                kind.memory_bytes = #memory_bytes;
+                kind.fuel = #fuel;
+                kind.max_attempts = #max_attempts;
+                kind
             };
 
             extern "C" fn register() {
@@ -84,8 +92,8 @@ pub(crate) fn handler(attributes: TokenStream, item: TokenStream) -> Result<Toke
 }
 
 fn option<T: ToTokens>(value: Option<T>) -> TokenStream {
-    match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
-    }
+    value.map_or_else(
+        || quote!(::core::option::Option::None),
+        |value| quote!(::core::option::Option::Some(#value)),
+    )
 }

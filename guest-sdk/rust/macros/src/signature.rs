@@ -6,11 +6,24 @@ use syn::{Error, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Result, ReturnType, Ty
 const SHAPE: &str = "a handler is `fn(ctx: &Context, input: T) -> Result<U, Error>`; \
                      the input may be left out";
 
-/// The type of the handler's input, or `None` where it takes none.
-pub(crate) fn input_type(function: &ItemFn) -> Result<Option<&Type>> {
+/// How a handler takes its input.
+pub(crate) enum Input<'a> {
+    /// Not at all.
+    None,
+    /// A value of this type, or the bytes as they came, borrowed.
+    Owned(&'a Type),
+    /// A reference to a value of this type.
+    Borrowed(&'a Type),
+}
+
+/// How the function takes its input, or why it cannot be a handler.
+pub(crate) fn input(function: &ItemFn) -> Result<Input<'_>> {
     let signature = &function.sig;
     if let Some(token) = &signature.asyncness {
-        return Err(Error::new(token.span(), "a handler is not async: the host runs it to its end"));
+        return Err(Error::new(
+            token.span(),
+            "a handler is not async: the host runs it to its end",
+        ));
     }
     if let Some(token) = &signature.unsafety {
         return Err(Error::new(token.span(), "a handler is a safe function"));
@@ -28,22 +41,34 @@ pub(crate) fn input_type(function: &ItemFn) -> Result<Option<&Type>> {
         return Err(Error::new(signature.ident.span(), SHAPE));
     }
     let mut inputs = signature.inputs.iter();
-    let context = inputs.next().ok_or_else(|| Error::new(signature.paren_token.span.join(), SHAPE))?;
+    let context =
+        inputs.next().ok_or_else(|| Error::new(signature.paren_token.span.join(), SHAPE))?;
     if !matches!(context, FnArg::Typed(argument) if is_context(&argument.ty)) {
-        return Err(Error::new(context.span(), format!("the first parameter is `&Context`: {SHAPE}")));
+        return Err(Error::new(
+            context.span(),
+            format!("the first parameter is `&Context`: {SHAPE}"),
+        ));
     }
     let input = match inputs.next() {
-        None => return Ok(None),
+        None => return Ok(Input::None),
         Some(FnArg::Typed(argument)) => &*argument.ty,
         Some(other) => return Err(Error::new(other.span(), SHAPE)),
     };
     if let Some(more) = inputs.next() {
         return Err(Error::new(more.span(), format!("one input, not several: {SHAPE}")));
     }
-    if matches!(input, Type::Reference(reference) if !is_byte_slice(&reference.elem)) {
-        return Err(Error::new(input.span(), "an input is owned, or `&[u8]` for the bytes as they came"));
+    let Type::Reference(reference) = input else { return Ok(Input::Owned(input)) };
+    if reference.mutability.is_some() {
+        return Err(Error::new(input.span(), "an input is taken by value or by `&`"));
     }
-    Ok(Some(input))
+    match &*reference.elem {
+        element if is_byte_slice(element) => Ok(Input::Owned(input)),
+        Type::Slice(_) => Err(Error::new(input.span(), "take a `Vec`, or `&[u8]` for the bytes")),
+        Type::Path(path) if path.path.is_ident("str") => {
+            Err(Error::new(input.span(), "take a `String`, or `&[u8]` for the bytes"))
+        }
+        element => Ok(Input::Borrowed(element)),
+    }
 }
 
 /// `&Context`, by whatever path.
@@ -83,32 +108,43 @@ mod tests {
     use syn::parse_quote;
 
     #[test]
-    fn the_input_may_be_owned_bytes_or_absent() {
-        for function in [
-            parse_quote!(fn a(ctx: &Context, input: Resize) -> Result<Vec<u8>, Error> {}),
-            parse_quote!(fn b(_: &cofferdam_guest::Context, input: &[u8]) -> Result<(), Error> {}),
-        ] {
-            assert!(input_type(&function).unwrap().is_some());
-        }
-        let function = parse_quote!(fn c(ctx: &Context) -> Result<(), Error> {});
-        assert!(input_type(&function).unwrap().is_none());
+    fn the_input_may_be_owned_borrowed_bytes_or_absent() {
+        let function = parse_quote!(
+            fn a(ctx: &Context, input: Resize) -> Result<Size, Error> {}
+        );
+        assert!(matches!(input(&function).unwrap(), Input::Owned(_)));
+        let function = parse_quote!(
+            fn b(_: &sdk::Context, input: &[u8]) -> Result<(), Error> {}
+        );
+        assert!(matches!(input(&function).unwrap(), Input::Owned(_)));
+        let function = parse_quote!(
+            fn c(ctx: &Context, input: &Resize) -> Result<(), Error> {}
+        );
+        assert!(matches!(input(&function).unwrap(), Input::Borrowed(_)));
+        let function = parse_quote!(
+            fn d(ctx: &Context) -> Result<(), Error> {}
+        );
+        assert!(matches!(input(&function).unwrap(), Input::None));
     }
 
     #[test]
     fn other_functions_are_refused() {
-        for function in [
-            parse_quote!(fn a() -> Result<(), Error> {}),
-            parse_quote!(fn b(input: Resize) -> Result<(), Error> {}),
-            parse_quote!(fn c(ctx: &mut Context) -> Result<(), Error> {}),
-            parse_quote!(fn d(ctx: &Context, input: &str) -> Result<(), Error> {}),
-            parse_quote!(fn e(ctx: &Context, a: u8, b: u8) -> Result<(), Error> {}),
-            parse_quote!(fn f(ctx: &Context) {}),
-            parse_quote!(async fn g(ctx: &Context) -> Result<(), Error> {}),
-            parse_quote!(fn h<T>(ctx: &Context, input: T) -> Result<(), Error> {}),
-            parse_quote!(unsafe fn i(ctx: &Context) -> Result<(), Error> {}),
+        for text in [
+            "fn f() -> Result<(), Error> {}",
+            "fn f(input: Resize) -> Result<(), Error> {}",
+            "fn f(ctx: &mut Context) -> Result<(), Error> {}",
+            "fn f(ctx: &Context, input: &str) -> Result<(), Error> {}",
+            "fn f(ctx: &Context, input: &[u32]) -> Result<(), Error> {}",
+            "fn f(ctx: &Context, input: &mut Resize) -> Result<(), Error> {}",
+            "fn f(ctx: &Context, a: u8, b: u8) -> Result<(), Error> {}",
+            "fn f(ctx: &Context) {}",
+            "fn f<T>(ctx: &Context, input: T) -> Result<(), Error> {}",
+            "async fn f(ctx: &Context) -> Result<(), Error> {}",
+            "unsafe fn f(ctx: &Context) -> Result<(), Error> {}",
+            "extern \"C\" fn f(ctx: &Context) -> Result<(), Error> {}",
         ] {
-            let function: ItemFn = function;
-            assert!(input_type(&function).is_err(), "{}", function.sig.ident);
+            let function: ItemFn = syn::parse_str(text).unwrap();
+            assert!(input(&function).is_err(), "{text}");
         }
     }
 

@@ -46,9 +46,13 @@ mod tests {
 
     #[test]
     fn durations_as_people_write_them() {
-        for (text, millis) in
-            [("250ms", 250), ("10s", 10_000), ("5m", 300_000), ("1h30m", 5_400_000), ("2d", 172_800_000)]
-        {
+        for (text, millis) in [
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("2d", 172_800_000),
+        ] {
             assert_eq!(duration_ms(text), Some(millis), "{text}");
         }
         for text in ["", "10", "s", "1.5s", "-1s", "10S", "30m1h", "1s1s", "10 s", "1y"] {
@@ -59,7 +63,8 @@ mod tests {
 
     #[test]
     fn sizes_as_people_write_them() {
-        for (text, bytes) in [("512B", 512), ("64KiB", 65_536), ("16MiB", 1 << 24), ("1GiB", 1 << 30)]
+        for (text, bytes) in
+            [("512B", 512), ("64KiB", 65_536), ("16MiB", 1 << 24), ("1GiB", 1 << 30)]
         {
             assert_eq!(size_bytes(text), Some(bytes), "{text}");
         }
