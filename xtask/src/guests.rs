@@ -8,7 +8,8 @@ use std::path::PathBuf;
 const TARGET: &str = "wasm32-wasip2";
 
 /// The packages that are guests.
-const PACKAGES: [&str; 5] = ["csv-report", "markdown", "misbehave", "thumbnail", "wordcount"];
+pub(crate) const PACKAGES: [&str; 5] =
+    ["csv-report", "markdown", "misbehave", "thumbnail", "wordcount"];
 
 /// Builds all of them. What is up to date is left alone.
 pub(crate) fn build() -> Result<()> {
@@ -23,4 +24,10 @@ pub(crate) fn build() -> Result<()> {
 /// Where they are built into.
 pub(crate) fn folder() -> PathBuf {
     workspace::target_dir().join(TARGET).join("guest")
+}
+
+/// The component that a package was built into.
+pub(crate) fn component(package: &str) -> PathBuf {
+    // A library has underscores in its file name where its package has hyphens.
+    folder().join(format!("{}.wasm", package.replace('-', "_")))
 }

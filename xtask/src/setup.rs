@@ -48,15 +48,9 @@ fn ensure_postgres() -> Result<()> {
         let hint = missing.hint().unwrap_or_default();
         bail!("{missing}\n\nhint: {hint}");
     }
-    shell::say("installing Debian's packages `postgresql` and `postgresql-contrib`");
+    shell::say("installing Debian's package `postgresql`");
     shell::run(apt().arg("update"))?;
-    shell::run(apt().args([
-        "install",
-        "--yes",
-        "--no-install-recommends",
-        "postgresql",
-        "postgresql-contrib",
-    ]))?;
+    shell::run(apt().args(["install", "--yes", "--no-install-recommends", "postgresql"]))?;
     let found = find_binaries().context("the packages are installed, but hold no server")?;
     shell::say(&format!("PostgreSQL {} is in {}", found.version(), found.dir().display()));
     Ok(())

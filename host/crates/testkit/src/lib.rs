@@ -1,1 +1,20 @@
-//! .
+//! What the tests of the platform stand on: a database for each test, the example handlers as
+//! components, a whole platform in a process, waits with a bound.
+//!
+//! Tests alone use it, so it panics where it cannot go on: that fails the test, and says why.
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "what fails here fails the test"
+)]
+
+pub mod components;
+pub mod database;
+pub mod server;
+mod template;
+pub mod wait;
+
+pub use components::component;
+pub use database::TestDb;
+pub use wait::wait_for;

@@ -1,0 +1,110 @@
+//! A database for one test.
+
+use crate::{server, template};
+use cofferdam_store::{Store, StoreSettings};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use std::error::Error;
+use std::str::FromStr;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The schema that the platform's tables are in.
+pub(crate) const SCHEMA: &str = "cofferdam";
+/// How long the end of a test may wait for its database to go.
+const DROP_BOUND: Duration = Duration::from_secs(10);
+
+/// A database of its own for one test, with the platform's tables in it and no rows. It is cloned
+/// from a template, which is fast, and dropped with this value, whoever is still connected.
+pub struct TestDb {
+    name: String,
+    options: PgConnectOptions,
+}
+
+impl TestDb {
+    /// Makes one.
+    pub async fn new() -> Self {
+        let template = template::name().await;
+        let name = format!("test_{}", Uuid::now_v7().simple());
+        let mut admin = connect(&admin_options()).await;
+        // Both names are made here, of letters and digits.
+        execute(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+        Self { options: admin_options().database(&name), name }
+    }
+
+    /// The URL of the database.
+    pub fn url(&self) -> String {
+        self.options.to_url_lossy().to_string()
+    }
+
+    /// Settings for a store on this database, for tests that change them.
+    pub fn settings(&self) -> StoreSettings {
+        settings(&self.options)
+    }
+
+    /// A store on this database.
+    pub async fn store(&self) -> Store {
+        Store::connect(&self.settings()).await.expect("the test's database is reachable")
+    }
+
+    /// A connection beside the store's, to look at rows or to disturb them. The tables are found
+    /// without the name of their schema.
+    pub async fn connection(&self) -> PgConnection {
+        connect(&self.options.clone().options([("search_path", SCHEMA)])).await
+    }
+
+    /// How many rows a table has.
+    pub async fn count(&self, table: &str) -> i64 {
+        let query = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        let mut connection = self.connection().await;
+        sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("the table is there")
+    }
+}
+
+impl Drop for TestDb {
+    fn drop(&mut self) {
+        let name = self.name.clone();
+        // A drop cannot wait on the test's own runtime. A failure is not the test's: the server
+        // goes with everything in it when the run ends.
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime
+                .block_on(async { tokio::time::timeout(DROP_BOUND, drop_database(&name)).await? })
+        });
+        let _: Result<Result<(), Box<dyn Error + Send + Sync>>, _> = thread.join();
+    }
+}
+
+async fn drop_database(name: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut admin = PgConnection::connect_with(&admin_options()).await?;
+    let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut admin).await?;
+    Ok(admin.close().await?)
+}
+
+/// Settings for a store on a database.
+pub(crate) fn settings(options: &PgConnectOptions) -> StoreSettings {
+    StoreSettings {
+        schema: SCHEMA.to_owned(),
+        ..StoreSettings::new(options.to_url_lossy().to_string())
+    }
+}
+
+/// How to reach the database from which others are made.
+pub(crate) fn admin_options() -> PgConnectOptions {
+    PgConnectOptions::from_str(&server::admin_url()).expect("the URL of the test server is valid")
+}
+
+pub(crate) async fn connect(options: &PgConnectOptions) -> PgConnection {
+    match PgConnection::connect_with(options).await {
+        Ok(connection) => connection,
+        Err(error) => panic!("cannot connect to the test server: {error}"),
+    }
+}
+
+/// Carries out a statement that was made here.
+pub(crate) async fn execute(connection: &mut PgConnection, statement: String) {
+    if let Err(error) = sqlx::raw_sql(AssertSqlSafe(statement.clone())).execute(connection).await {
+        panic!("`{statement}` failed: {error}");
+    }
+}
