@@ -27,6 +27,7 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
         return;
     }
     let mut depth = 0_usize;
+    let mut doctest = false;
     for (line, text) in (1..).zip(source.text.lines()) {
         let code = text.split("//").next().unwrap_or_default().trim();
         let closes = code.starts_with('}') || code.starts_with(']') || code.starts_with(')');
@@ -36,7 +37,11 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
                 // A list within the list. Its end looks like any other.
                 continue;
             }
-            if !known {
+            // What exists for a test of documentation is no part of the crate.
+            doctest |= code == "#[cfg(doctest)]";
+            let for_doctest = doctest && !code.starts_with("#[");
+            doctest &= !for_doctest;
+            if !known && !for_doctest {
                 let what = "lib.rs lists modules and re-exports, nothing else";
                 findings.push(Finding::new(source, line, what));
             }
@@ -66,6 +71,7 @@ mod tests {
     fn modules_and_reexports_are_fine() {
         let text = "//! Words.\n\npub mod a;\n#[cfg(test)]\nmod b;\n\npub use a::{\n    One,\n};\n\
                     /// A point.\npub type Time = u64;\n\
+                    #[cfg(doctest)]\n#[doc = \"examples\"]\nstruct Readme;\n\
                     pub mod private {\n    pub use crate::a::Three;\n}\n";
         assert_eq!(lines(text), [0_usize; 0]);
     }
