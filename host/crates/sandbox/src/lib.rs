@@ -1,1 +1,54 @@
-//! .
+//! The sandbox: compiles WebAssembly components and runs each attempt of a job in a fresh,
+//! bounded, killable instance.
+//!
+//! What a guest may use is bounded on every side: fuel and memory by the store, time by an epoch
+//! ticker and by a deadline that the guest's thread enforces from outside, output and logs by
+//! sinks of our own. Guests run on threads of their own, never on the caller's runtime.
+//!
+//! This crate knows every wasmtime type and nothing of databases, tenants or queues.
+
+mod attempt;
+mod backtrace;
+mod bindings;
+mod command;
+mod compile;
+mod convert;
+mod describe;
+mod engine;
+mod handler;
+mod host;
+mod imports;
+mod inbox;
+mod inspect;
+mod journal;
+mod kill;
+mod limiter;
+mod linker;
+mod looks;
+mod meter;
+mod outcome;
+mod output;
+mod reject;
+mod run;
+mod running;
+mod sandbox;
+mod settings;
+mod state;
+mod status;
+mod survey;
+mod task;
+mod thread;
+mod ticker;
+mod traps;
+mod vitals;
+
+pub use attempt::{Attempt, AttemptHost, JobInfo};
+pub use compile::Prepared;
+pub use imports::WIT_VERSION;
+pub use inspect::Inspection;
+pub use kill::{KillReason, KillSwitch};
+pub use reject::Reject;
+pub use running::Running;
+pub use sandbox::Sandbox;
+pub use settings::{Pooling, SandboxSettings};
+pub use status::{Allocation, SandboxStatus, StartError};

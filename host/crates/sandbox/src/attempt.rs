@@ -1,0 +1,79 @@
+//! What the caller says about one attempt, and what the attempt may ask of the caller.
+
+use async_trait::async_trait;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::log::LogLine;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a handler is told about its attempt: `job-info` of the guest contract.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobInfo {
+    /// The job's id in text form.
+    pub id: String,
+    /// The kind to run.
+    pub kind: String,
+    /// The queue it came from.
+    pub queue: String,
+    /// The tenant that owns it.
+    pub tenant: String,
+    /// 1 for the first attempt.
+    pub attempt: u32,
+    /// How many there may be.
+    pub max_attempts: u32,
+    /// 1 (highest) to 4.
+    pub priority: u8,
+    /// When the job was accepted, in milliseconds since 1970-01-01 UTC.
+    pub created_at: u64,
+    /// How long this attempt may run, in milliseconds from its start.
+    pub deadline_ms: u64,
+    /// The same in every attempt.
+    pub idempotency_key: String,
+    /// The workflow that the job belongs to.
+    pub workflow: Option<String>,
+    /// What the submitter attached.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// One attempt to run.
+pub struct Attempt {
+    /// What the handler is told.
+    pub info: JobInfo,
+    /// The payload: the handler's input, or a command's standard input.
+    pub input: Vec<u8>,
+    /// A command's arguments, without the program's name. Handlers do not see them.
+    pub args: Vec<String>,
+    /// The whole environment: nothing of the host's own is added.
+    pub env: Vec<(String, String)>,
+    /// What the attempt may use. `limits.deadline` is only information here: `deadline` counts.
+    pub limits: Limits,
+    /// When the attempt is ended, whatever it does: in guest code, in a host call, or while it
+    /// still waits for its first turn.
+    pub deadline: Instant,
+    /// What the last checkpoint of an earlier attempt kept.
+    pub last_checkpoint: Option<Vec<u8>>,
+    /// Where logs, progress and checkpoints go.
+    pub host: Arc<dyn AttemptHost>,
+}
+
+/// The other side of an attempt's host calls.
+///
+/// All methods are called on the guest's thread, with a tokio runtime entered. The asynchronous
+/// ones are dropped when the attempt is killed, at any await.
+#[async_trait]
+pub trait AttemptHost: Send + Sync {
+    /// A line of log, within the attempt's log budget. Must not block.
+    fn log(&self, line: LogLine);
+
+    /// The handler says how far it is, at most 100 percent. Must not block; guests may call it
+    /// as often as they like, and only the last word counts.
+    fn progress(&self, percent: u8, note: String);
+
+    /// Keeps bytes, at most [`MAX_CHECKPOINT`](cofferdam_core::limits::MAX_CHECKPOINT) of them,
+    /// for the next attempt. The error is told to the guest.
+    async fn checkpoint(&self, bytes: Vec<u8>) -> Result<(), String>;
+
+    /// Moves the deadline. Answers with the time that remains now; the sandbox moves its own
+    /// deadline to match. The error is told to the guest.
+    async fn extend_deadline(&self, by: Duration) -> Result<Duration, String>;
+}

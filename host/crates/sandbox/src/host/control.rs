@@ -1,0 +1,68 @@
+//! `cofferdam:job/control`.
+
+use crate::bindings::{control, types};
+use crate::kill::KillReason;
+use crate::outcome::clean;
+use crate::state::State;
+use cofferdam_core::limits::MAX_CHECKPOINT;
+use cofferdam_core::units::format_size;
+use std::time::{Duration, Instant};
+
+/// The longest progress note kept, in bytes: it is a column of a list.
+const MAX_NOTE: usize = 1024;
+
+impl types::Host for State {}
+
+impl control::Host for State {
+    fn progress(&mut self, percent: u8, note: String) -> wasmtime::Result<()> {
+        self.host.progress(percent.min(100), clean(&note, MAX_NOTE));
+        Ok(())
+    }
+
+    async fn checkpoint(&mut self, bytes: Vec<u8>) -> wasmtime::Result<Result<(), String>> {
+        let size = bytes.len() as u64;
+        if size > MAX_CHECKPOINT {
+            return Ok(Err(format!(
+                "the checkpoint is {size} bytes, more than the {} that are kept",
+                format_size(MAX_CHECKPOINT)
+            )));
+        }
+        let _waiting = self.vitals.waits_in("cofferdam:job/control.checkpoint");
+        let kept = self.host.checkpoint(bytes.clone()).await;
+        if kept.is_ok() {
+            self.checkpoint = Some(bytes);
+        }
+        Ok(kept)
+    }
+
+    fn last_checkpoint(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
+        Ok(self.checkpoint.clone())
+    }
+
+    async fn extend_deadline(&mut self, ms: u64) -> wasmtime::Result<Result<u64, String>> {
+        let _waiting = self.vitals.waits_in("cofferdam:job/control.extend-deadline");
+        let remaining = match self.host.extend_deadline(Duration::from_millis(ms)).await {
+            Ok(remaining) => remaining,
+            Err(error) => return Ok(Err(error)),
+        };
+        let now = Instant::now();
+        // A time that no clock can hold is as good as the present deadline.
+        if let Some(at) = now.checked_add(remaining) {
+            self.vitals.deadline.set(at);
+        }
+        Ok(Ok(millis(remaining)))
+    }
+
+    fn remaining_ms(&mut self) -> wasmtime::Result<u64> {
+        let at = self.vitals.deadline.at();
+        Ok(millis(at.saturating_duration_since(Instant::now())))
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.vitals.kill.reason() == Some(KillReason::Cancelled))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,124 @@
+//! What one attempt may hold. Each number says which attack it stops.
+
+use crate::vitals::Vitals;
+use cofferdam_core::units::format_size;
+use std::sync::Arc;
+use thiserror::Error;
+use wasmtime::ResourceLimiter;
+
+/// Core instances of one attempt. A plain component has three to five, a Python program with
+/// native extensions some eighty. Stops components that are all bookkeeping.
+pub(crate) const MAX_INSTANCES: usize = 200;
+/// Memories of one attempt. Each is four gigabytes of address space.
+pub(crate) const MAX_MEMORIES: usize = 2;
+/// Tables of one attempt.
+pub(crate) const MAX_TABLES: usize = 32;
+/// Elements of one table, whatever the attempt's own limit: each is eight host bytes of a pool
+/// slot. Language runtimes have up to twenty thousand.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
+/// Component handles alive at once. Stops a guest from growing host tables without host code
+/// in the loop.
+pub(crate) const MAX_HANDLES: usize = 10_000;
+/// Host resources alive at once: streams, pollables. Each is a host allocation.
+pub(crate) const MAX_RESOURCES: usize = 1_000;
+/// Bytes of one call for random numbers. Stops a cheap call from doing a lot of host work.
+pub(crate) const MAX_RANDOM: u64 = 64 * 1024;
+/// Fuel units between two looks at the meter in a loop that never calls: without it the meter
+/// stands still there, and usage after a kill would read as nothing.
+pub(crate) const FUEL_SLICE: u64 = 100_000_000;
+
+/// A limit of the attempt's own was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum LimitHit {
+    #[error("the attempt may have {} of memory, and asked for more", format_size(*.max))]
+    Memory { max: u64 },
+    #[error("the attempt may have {max} table elements, and asked for more")]
+    Table { max: u64 },
+    #[error("the output is larger than the {} that it may have", format_size(*.max))]
+    Output { max: u64 },
+    #[error("the log was flooded with {lines} lines and {bytes} bytes")]
+    LogFlood { bytes: u64, lines: u64 },
+}
+
+/// The machine could not give what the limits allow.
+#[derive(Debug, Error)]
+#[error("the machine is out of memory: {0}")]
+pub(crate) struct HostOutOfMemory(pub(crate) String);
+
+/// Counts all memories and all tables of a store together: wasmtime's own limits count each.
+pub(crate) struct Limiter {
+    vitals: Arc<Vitals>,
+    max_memory: u64,
+    memory: u64,
+    max_elements: u64,
+    elements: u64,
+}
+
+impl Limiter {
+    pub(crate) fn new(vitals: Arc<Vitals>, most_memory: u64) -> Self {
+        let max_memory = vitals.limits.memory_bytes.min(most_memory);
+        let max_elements = vitals.limits.table_elements.min(MAX_TABLE_ELEMENTS as u64);
+        Self { vitals, max_memory, memory: 0, max_elements, elements: 0 }
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let sum = self.memory.saturating_add(desired.saturating_sub(current) as u64);
+        if sum > self.max_memory {
+            // An error of our own: a refusal would reach the guest's allocator, and the failure
+            // would read `unreachable`.
+            return Err(LimitHit::Memory { max: self.max_memory }.into());
+        }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // The memory's own maximum: the guest expects to be refused, and it must not be
+            // counted as if it had been granted.
+            return Ok(false);
+        }
+        self.memory = sum;
+        self.vitals.meter.memory(sum);
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if error.downcast_ref::<std::io::Error>().is_some() {
+            return Err(HostOutOfMemory(format!("{error:#}")).into());
+        }
+        // More than a memory of its type can ever be, so more than any limit.
+        Err(LimitHit::Memory { max: self.max_memory }.into())
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let sum = self.elements.saturating_add(desired.saturating_sub(current) as u64);
+        if sum > self.max_elements {
+            return Err(LimitHit::Table { max: self.max_elements }.into());
+        }
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        self.elements = sum;
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        MAX_INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        MAX_TABLES
+    }
+
+    fn memories(&self) -> usize {
+        MAX_MEMORIES
+    }
+}

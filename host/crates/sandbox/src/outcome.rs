@@ -1,0 +1,258 @@
+//! From an error to a failure: its class, and words that the guest's author can use.
+
+use crate::backtrace;
+use crate::kill::KillReason;
+use crate::limiter::{HostOutOfMemory, LimitHit};
+use crate::traps;
+use crate::vitals::Vitals;
+use cofferdam_core::class::FailureClass;
+use cofferdam_core::outcome::Failure;
+use cofferdam_core::units::{format_duration, format_size};
+use std::any::Any;
+use thiserror::Error;
+use wasmtime::{OutOfMemory, PoolConcurrencyLimitError, Trap, WasmBacktrace, WasmtimeBug};
+use wasmtime_wasi::I32Exit;
+
+/// The longest failure message, in bytes: it is kept in the job's error history.
+pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
+
+/// Part of wasmtime's message for a host call that copies too much. Its type is private.
+const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// Where an attempt was when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The component's parts were being put together and initialised.
+    Starting,
+    /// The guest's function had been called.
+    Running,
+}
+
+/// The guest was stopped at a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Stop {
+    #[error("killed")]
+    Killed(KillReason),
+    #[error("the deadline has passed")]
+    Deadline,
+}
+
+/// The failure that an error of a guest's call amounts to.
+pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failure {
+    let trace = error.downcast_ref::<WasmBacktrace>();
+    let mut failure = classify(error, trace, vitals, phase);
+    failure.message = clean(&failure.message, MAX_MESSAGE);
+    failure.backtrace = trace.map(backtrace::render).unwrap_or_default();
+    failure
+}
+
+fn classify(
+    error: &wasmtime::Error,
+    trace: Option<&WasmBacktrace>,
+    vitals: &Vitals,
+    phase: Phase,
+) -> Failure {
+    if let Some(stop) = error.downcast_ref::<Stop>() {
+        return match stop {
+            Stop::Killed(reason) => killed(*reason),
+            Stop::Deadline => deadline(vitals, "while it ran guest code"),
+        };
+    }
+    if let Some(hit) = error.downcast_ref::<LimitHit>() {
+        return limit(hit);
+    }
+    if let Some(failure) = host_trouble(error) {
+        return failure;
+    }
+    if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        let message = format!("the guest called exit({}) instead of returning", exit.0);
+        return Failure::new(FailureClass::Error, format!("exit-{}", exit.0), message);
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return trapped(*trap, trace, vitals);
+    }
+    let root = error.root_cause().to_string();
+    if root.contains(HOSTCALL_FUEL) {
+        return too_much_copied(trace, vitals);
+    }
+    match phase {
+        Phase::Starting => Failure::new(
+            FailureClass::NotRunnable,
+            "instantiation-failed",
+            format!("the component cannot be started: {root}"),
+        ),
+        Phase::Running => Failure::new(
+            FailureClass::Trap,
+            "host-call-failed",
+            format!("a host call refused what the guest asked for: {root}"),
+        ),
+    }
+}
+
+fn limit(hit: &LimitHit) -> Failure {
+    let (class, code) = match hit {
+        LimitHit::Memory { .. } => (FailureClass::Memory, "memory-limit"),
+        LimitHit::Table { .. } => (FailureClass::Table, "table-limit"),
+        LimitHit::Output { .. } => (FailureClass::Output, "output-limit"),
+        LimitHit::LogFlood { .. } => (FailureClass::LogFlood, "log-flood"),
+    };
+    Failure::new(class, code, hit.to_string())
+}
+
+/// Trouble that is not the guest's: the job goes back as if it had not been claimed.
+fn host_trouble(error: &wasmtime::Error) -> Option<Failure> {
+    let no_capacity = error.downcast_ref::<PoolConcurrencyLimitError>().is_some()
+        || error.downcast_ref::<HostOutOfMemory>().is_some()
+        || error.downcast_ref::<OutOfMemory>().is_some();
+    if no_capacity {
+        let message = format!("this worker has no room for the attempt: {}", error.root_cause());
+        return Some(Failure::new(FailureClass::Released, "no-capacity", message));
+    }
+    let bug = error.downcast_ref::<WasmtimeBug>()?;
+    tracing::error!(%bug, "the WebAssembly engine reports a bug of its own");
+    let message = format!("the WebAssembly engine reports a bug of its own: {bug}");
+    Some(Failure::new(FailureClass::Released, "host-bug", message))
+}
+
+fn trapped(trap: Trap, trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failure {
+    let (code, text) = traps::describe(trap);
+    match trap {
+        Trap::OutOfFuel => Failure::new(
+            FailureClass::Fuel,
+            code,
+            format!("the fuel budget of {} is used up", vitals.limits.fuel),
+        ),
+        Trap::StackOverflow => Failure::new(FailureClass::Stack, code, text),
+        // Compilers keep large locals on a stack in linear memory, which runs out first.
+        Trap::MemoryOutOfBounds if let Some(name) = trace.and_then(backtrace::recursion) => {
+            let text = format!("{text}; possibly endless recursion: most frames are `{name}`");
+            Failure::new(FailureClass::Stack, code, text)
+        }
+        _ => Failure::new(FailureClass::Trap, code, with_last_words(&text, vitals)),
+    }
+}
+
+/// A trap tells little: the panic message, or the end of standard error, tells more.
+fn with_last_words(text: &str, vitals: &Vitals) -> String {
+    if let Some(panic) = vitals.journal.panic_message() {
+        return format!("the guest {panic}");
+    }
+    match last_lines(&vitals.journal.stderr_tail()) {
+        Some(lines) => format!("{text}; standard error ended with: {lines}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The last few lines of a text on one line.
+pub(crate) fn last_lines(text: &str) -> Option<String> {
+    const LINES: usize = 5;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+    (!last.is_empty()).then(|| last.join(" / "))
+}
+
+/// Results are copied after the guest returned, when it has no frames; arguments of host calls
+/// are copied while it waits.
+fn too_much_copied(trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failure {
+    if trace.is_some_and(|trace| !trace.frames().is_empty()) {
+        let max = format_size(vitals.limits.hostcall_bytes);
+        let message = format!("a host call was given more than the {max} that it may carry");
+        return Failure::new(FailureClass::Trap, "host-call-too-large", message);
+    }
+    limit(&LimitHit::Output { max: vitals.limits.output_bytes })
+}
+
+/// The failure of an attempt that was ended without being asked.
+pub(crate) fn reaped(vitals: &Vitals, queued: bool) -> Failure {
+    if let Some(reason) = vitals.kill.reason() {
+        return killed(reason);
+    }
+    if let Some(call) = vitals.host_call() {
+        return deadline(vitals, &format!("while it waited in the host call {call}"));
+    }
+    if !queued {
+        return deadline(vitals, "while it waited in a WASI call, for a timer or a stream");
+    }
+    let mut failure = deadline(vitals, "while it ran guest code");
+    failure.backtrace = vitals.backtrace();
+    failure
+}
+
+fn killed(reason: KillReason) -> Failure {
+    let (class, code, message) = match reason {
+        KillReason::Cancelled => {
+            (FailureClass::Cancelled, "cancelled", "the job was cancelled while it ran")
+        }
+        KillReason::LeaseLost => (
+            FailureClass::Lost,
+            "lease-lost",
+            "the attempt was ended because it did not hold its lease any more",
+        ),
+        KillReason::Shutdown => {
+            (FailureClass::Released, "shutdown", "the worker stopped before the attempt ended")
+        }
+    };
+    Failure::new(class, code, message)
+}
+
+fn deadline(vitals: &Vitals, place: &str) -> Failure {
+    let which = if vitals.deadline.was_moved() {
+        "its extended deadline".to_owned()
+    } else {
+        format!("its deadline of {}", format_duration(vitals.limits.deadline))
+    };
+    let message = format!("the attempt passed {which} {place}");
+    Failure::new(FailureClass::Deadline, "deadline", message)
+}
+
+/// The host itself panicked; the guest gets the benefit of the doubt.
+pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failure {
+    let said = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned());
+    tracing::error!(panic = %said, "the host panicked while it ran a guest");
+    let message = clean(&format!("the host panicked while it ran the guest: {said}"), MAX_MESSAGE);
+    Failure::new(FailureClass::Released, "host-panic", message)
+}
+
+/// The sandbox was dropped under the attempt.
+pub(crate) fn sandbox_gone() -> Failure {
+    killed(KillReason::Shutdown)
+}
+
+/// A guest's text as the rest of the system can hold it: no NUL, which no database column takes,
+/// and at most `max` bytes.
+pub(crate) fn clean(text: &str, max: usize) -> String {
+    const ELLIPSIS: char = '…';
+    let mut text = text.replace('\0', "\u{fffd}");
+    if text.len() > max {
+        let mut end = max.saturating_sub(ELLIPSIS.len_utf8());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push(ELLIPSIS);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(clean("short", 10), "short");
+        assert_eq!(clean("a\0b", 10), "a\u{fffd}b");
+        let cut = clean(&"é".repeat(20), 10);
+        assert!(cut.len() <= 10 && cut.ends_with('…'), "{cut}");
+    }
+
+    #[test]
+    fn the_last_lines_are_the_last() {
+        assert_eq!(last_lines(" \n\n"), None);
+        assert_eq!(last_lines("1\n2\n3\n4\n5\n6\n").unwrap(), "2 / 3 / 4 / 5 / 6");
+    }
+}

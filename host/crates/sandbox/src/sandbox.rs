@@ -1,0 +1,158 @@
+//! The sandbox as the rest of the host sees it.
+
+use crate::attempt::Attempt;
+use crate::compile::Prepared;
+use crate::inbox::Inbox;
+use crate::inspect::Inspection;
+use crate::kill::KillSwitch;
+use crate::reject::Reject;
+use crate::running::Running;
+use crate::settings::SandboxSettings;
+use crate::state::State;
+use crate::status::{Allocation, SandboxStatus, StartError};
+use crate::task::{GuestFuture, Launch, Value};
+use crate::thread::GuestThread;
+use crate::ticker::Ticker;
+use crate::vitals::Vitals;
+use crate::{compile, describe, engine, inspect, linker, run};
+use cofferdam_core::module::{KindInfo, World};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+/// An engine, its ticker and its guest threads. Copies are the same sandbox; when the last one
+/// is dropped, attempts that still run end as `released`.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    linker: Linker<State>,
+    settings: SandboxSettings,
+    allocation: Allocation,
+    pagemap_scan: bool,
+    inboxes: Vec<Arc<Inbox>>,
+}
+
+impl Sandbox {
+    /// Starts the ticker and the guest threads. Timers of guests are driven by `io`, which should
+    /// be a runtime that guests cannot starve.
+    #[expect(clippy::needless_pass_by_value, reason = "the threads keep copies of it")]
+    pub fn start(
+        settings: SandboxSettings,
+        io: tokio::runtime::Handle,
+    ) -> Result<Self, StartError> {
+        let built = engine::build(&settings)?;
+        let linker =
+            linker::linker(&built.engine).map_err(|error| StartError::Linker(error.into()))?;
+        let ticker =
+            Ticker::start(built.engine.weak(), settings.tick).map_err(StartError::Thread)?;
+        let ticker = Arc::new(ticker);
+        let mut inner = Inner {
+            engine: built.engine,
+            linker,
+            allocation: built.allocation,
+            pagemap_scan: built.pagemap_scan,
+            inboxes: Vec::new(),
+            settings,
+        };
+        for index in 0..inner.settings.threads.max(1) {
+            let inbox = Arc::new(Inbox::new());
+            GuestThread::start(index, Arc::clone(&inbox), Arc::clone(&ticker), io.clone())
+                .map_err(StartError::Thread)?;
+            inner.inboxes.push(inbox);
+        }
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// What the sandbox is doing.
+    pub fn status(&self) -> SandboxStatus {
+        let inboxes = &self.0.inboxes;
+        SandboxStatus {
+            allocation: self.0.allocation.clone(),
+            pagemap_scan: self.0.pagemap_scan,
+            slots: self.0.settings.slots,
+            threads: inboxes.len(),
+            tick: self.0.settings.tick,
+            running: inboxes.iter().map(|inbox| inbox.load()).sum(),
+            runnable: inboxes.iter().map(|inbox| inbox.runnable()).sum(),
+            longest_turn: inboxes.iter().map(|inbox| inbox.turn()).max().unwrap_or(Duration::ZERO),
+        }
+    }
+
+    /// Looks at an upload: size, shape, imports and exports. A core module that carries component
+    /// metadata is made a component. Nothing is compiled or run.
+    pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, Reject> {
+        inspect::inspect(bytes)
+    }
+
+    /// Compiles a component and resolves its imports. Takes seconds of CPU time on large
+    /// components: call it on a thread that may block.
+    pub fn compile(&self, component: &[u8]) -> Result<Prepared, Reject> {
+        let Inner { engine, linker, settings, .. } = &*self.0;
+        compile::compile(engine, linker, settings.max_memory_bytes, component)
+    }
+
+    /// Starts a component once, within a small budget, and asks which kinds it handles. A command
+    /// is only started, and has the one kind `run`.
+    pub async fn describe(&self, prepared: &Prepared) -> Result<Vec<KindInfo>, Reject> {
+        let report = self.launch(prepared, describe::attempt(), |prepared, attempt, vitals| {
+            Box::pin(run::describe(prepared, attempt, vitals))
+        });
+        match (report.report().await.result, prepared.world()) {
+            (Err(failure), _) => Err(Reject::Describe(failure)),
+            (Ok(_), World::Command) => Ok(vec![describe::command_kind()]),
+            (Ok(Value::Kinds(kinds)), World::Handler) => describe::kinds(&kinds),
+            (Ok(Value::Output(_)), World::Handler) => Err(Reject::NoKinds),
+        }
+    }
+
+    /// Puts an attempt on the guest thread that has the fewest. Never blocks; attempts past the
+    /// number of slots end as `released` where there is a pool.
+    pub fn run(&self, prepared: &Prepared, attempt: Attempt) -> Running {
+        self.launch(prepared, attempt, |prepared, attempt, vitals| {
+            Box::pin(run::attempt(prepared, attempt, vitals))
+        })
+    }
+
+    fn launch(
+        &self,
+        prepared: &Prepared,
+        attempt: Attempt,
+        call: impl FnOnce(Prepared, Attempt, Arc<Vitals>) -> GuestFuture + Send + 'static,
+    ) -> Running {
+        let (done, report) = oneshot::channel();
+        // There is always one; a fresh inbox that nobody reads would only release the attempt.
+        let inbox = self.0.inboxes.iter().min_by_key(|inbox| inbox.load());
+        let inbox = inbox.map_or_else(|| Arc::new(Inbox::new()), Arc::clone);
+        let id = inbox.reserve();
+        let kill = KillSwitch::new(Arc::clone(&inbox), id);
+        let vitals = Arc::new(Vitals::new(
+            kill.clone(),
+            Arc::clone(&attempt.host),
+            attempt.limits.clone(),
+            attempt.deadline,
+        ));
+        let prepared = prepared.clone();
+        let theirs = Arc::clone(&vitals);
+        let begin = Box::new(move || call(prepared, attempt, theirs));
+        inbox.launch(Launch { id, begin, vitals, done });
+        Running::new(kill, report)
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Sandbox").field(&self.status()).finish()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for inbox in &self.inboxes {
+            inbox.close();
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! One attempt on its guest thread.
+
+use crate::bindings::KindDescription;
+use crate::inbox::Inbox;
+use crate::vitals::Vitals;
+use cofferdam_core::outcome::{Failure, Usage};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// A task's number, unique on its thread.
+pub(crate) type TaskId = u64;
+
+/// What a guest gave back.
+pub(crate) enum Value {
+    /// A job's output.
+    Output(Vec<u8>),
+    /// What a component said of its kinds.
+    Kinds(Vec<KindDescription>),
+}
+
+/// The call of a guest. It lives and dies on its thread; dropping it drops the store.
+pub(crate) type GuestFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>>>>;
+
+/// How a task ended.
+pub(crate) struct Report {
+    pub(crate) result: Result<Value, Failure>,
+    pub(crate) usage: Usage,
+}
+
+/// A task on its way to its thread.
+pub(crate) struct Launch {
+    pub(crate) id: TaskId,
+    /// Makes the future, on the thread that will own it.
+    pub(crate) begin: Box<dyn FnOnce() -> GuestFuture + Send>,
+    pub(crate) vitals: Arc<Vitals>,
+    pub(crate) done: oneshot::Sender<Report>,
+}
+
+/// A task on its thread.
+pub(crate) struct Task {
+    pub(crate) future: GuestFuture,
+    pub(crate) vitals: Arc<Vitals>,
+    pub(crate) done: oneshot::Sender<Report>,
+    pub(crate) turn: Arc<Turn>,
+    pub(crate) waker: Waker,
+    /// The deadline under which the task is filed.
+    pub(crate) armed: Instant,
+}
+
+impl Task {
+    /// Receives a task. The launch has queued its first turn already.
+    pub(crate) fn begin(launch: Launch, inbox: &Arc<Inbox>) -> Self {
+        let turn = Arc::new(Turn {
+            id: launch.id,
+            queued: AtomicBool::new(true),
+            inbox: Arc::clone(inbox),
+        });
+        Self {
+            future: (launch.begin)(),
+            armed: launch.vitals.deadline.at(),
+            vitals: launch.vitals,
+            done: launch.done,
+            waker: Waker::from(Arc::clone(&turn)),
+            turn,
+        }
+    }
+}
+
+/// A task's place in the run queue.
+pub(crate) struct Turn {
+    id: TaskId,
+    queued: AtomicBool,
+    inbox: Arc<Inbox>,
+}
+
+impl Turn {
+    /// The task is about to have its turn: from now on a wake queues it again.
+    pub(crate) fn take(&self) {
+        self.queued.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the task waits for a turn, rather than for a host call.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.queued.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Turn {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::SeqCst) {
+            self.inbox.wake(self.id);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A host that remembers what guests asked of it.
+
+use async_trait::async_trait;
+use cofferdam_core::log::{LogLevel, LogLine};
+use cofferdam_sandbox::AttemptHost;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What a guest did.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    lines: Mutex<Vec<LogLine>>,
+    pub(crate) progress: Mutex<Vec<(u8, String)>>,
+    pub(crate) checkpoints: Mutex<Vec<Vec<u8>>>,
+    /// Makes every checkpoint wait for ever.
+    pub(crate) stuck: AtomicBool,
+    /// Makes every word of progress a bug of the host.
+    pub(crate) panics: AtomicBool,
+    /// Told when a checkpoint begins.
+    pub(crate) reached: Notify,
+    /// What an extension leaves, whatever was asked for.
+    pub(crate) grants: Mutex<Option<Duration>>,
+}
+
+impl Recorder {
+    /// The lines of one level.
+    pub(crate) fn said(&self, level: LogLevel) -> Vec<String> {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().filter(|line| line.level == level).map(|line| line.message.clone()).collect()
+    }
+
+    /// All lines.
+    pub(crate) fn lines(&self) -> Vec<LogLine> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl AttemptHost for Recorder {
+    fn log(&self, line: LogLine) {
+        self.lines.lock().unwrap().push(line);
+    }
+
+    fn progress(&self, percent: u8, note: String) {
+        assert!(!self.panics.load(Ordering::SeqCst), "a bug of the host");
+        self.progress.lock().unwrap().push((percent, note));
+    }
+
+    async fn checkpoint(&self, bytes: Vec<u8>) -> Result<(), String> {
+        self.reached.notify_one();
+        if self.stuck.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.checkpoints.lock().unwrap().push(bytes);
+        Ok(())
+    }
+
+    async fn extend_deadline(&self, _by: Duration) -> Result<Duration, String> {
+        let granted = *self.grants.lock().unwrap();
+        granted.ok_or_else(|| "no more".to_owned())
+    }
+}
