@@ -2,12 +2,20 @@
 
 use cofferdam_guest::{Context, Error, handler};
 use serde::Deserialize;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Returns its input. The least that a job can do.
 #[handler]
 pub fn echo(_: &Context, input: Vec<u8>) -> Result<Vec<u8>, Error> {
     Ok(input)
+}
+
+/// Returns the clock as it is when the handler starts, in microseconds since 1970-01-01 UTC. What
+/// measures how long a job waits runs this.
+#[handler]
+pub fn started_at(_: &Context) -> Result<u64, Error> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    Ok(u64::try_from(since.as_micros())?)
 }
 
 /// Fails in every attempt with an error that asks for another.

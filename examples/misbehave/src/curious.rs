@@ -2,10 +2,9 @@
 
 use cofferdam_guest::{Context, Error, handler};
 use serde::{Deserialize, Serialize};
-use std::net::TcpStream;
 use std::{env, fs};
 
-/// What `look-around` found: in a sandbox without grants, two empty lists and two errors.
+/// What `look-around` found: in a sandbox without grants, two empty lists and an error.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// The names of the environment variables.
@@ -14,18 +13,15 @@ pub struct Surroundings {
     pub args: Vec<String>,
     /// How many entries the root folder has, or why it cannot be read.
     pub files: Result<usize, String>,
-    /// Whether the address that it was given accepts a connection, or why it does not.
-    pub network: Result<(), String>,
 }
 
-/// Looks for environment variables, arguments, files, and a network: input is an address to
-/// connect to, such as `"127.0.0.1:5432"`.
+/// Looks for environment variables, arguments and files. A handler that looked for a network would
+/// not get this far: its import of `wasi:sockets` is refused when it is pushed.
 #[handler]
-pub fn look_around(_: &Context, address: String) -> Result<Surroundings, Error> {
+pub fn look_around(_: &Context) -> Result<Surroundings, Error> {
     Ok(Surroundings {
         env: env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect(),
         args: env::args_os().map(|text| text.to_string_lossy().into_owned()).collect(),
         files: fs::read_dir("/").map(Iterator::count).map_err(|error| error.to_string()),
-        network: TcpStream::connect(address).map(drop).map_err(|error| error.to_string()),
     })
 }

@@ -12,6 +12,7 @@ mod waits;
 
 pub use answers::{
     FailUntil, checkpoint_resume, echo, error, fail_until, permanent, retry_after, snooze,
+    started_at,
 };
 pub use crashes::{abort, divide, exit, panic};
 pub use curious::{Surroundings, look_around};

@@ -33,6 +33,7 @@ fn every_kind_is_in_the_component_without_a_list_of_them() {
             "slow",
             "snooze",
             "spin",
+            "started-at",
         ]
     );
 }
