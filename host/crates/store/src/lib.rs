@@ -1,1 +1,36 @@
-//! .
+//! Cofferdam's database: every SQL statement of the platform and nothing else.
+//!
+//! A job's state is the table its small row lies in. Each function here carries out one transition
+//! in one statement or one transaction, in batches, fenced by the lease; what becomes of a job is
+//! decided in `cofferdam-core` and handed in.
+
+pub mod jobs;
+pub mod logs;
+pub mod migrate;
+pub mod modules;
+pub mod queues;
+pub mod settings;
+pub mod workers;
+
+mod convert;
+mod error;
+mod listen;
+mod notify;
+mod partitions;
+mod store;
+
+pub use error::StoreError;
+pub use jobs::{
+    Beat, Cancel, ClaimCursor, ClaimRequest, Claimed, DlqEntry, DlqFilter, DlqSummary, EnqueueJob,
+    Enqueued, Finish, FinishEnd, Finished, JobDetail, JobFilter, JobProgress, JobSummary,
+    LostLease, Page, Progress, RanVersion, RescueKind, Revive,
+};
+pub use listen::Listener;
+pub use logs::{LogChunk, LogPosition, LoggedLine};
+pub use migrate::{Applied, MigrationStatus, SchemaError, migration_sql};
+pub use modules::{ModuleDetail, ModuleSummary, NewVersion, Published, Resolved, VersionDetail};
+pub use notify::Wake;
+pub use queues::QueueInfo;
+pub use settings::{SchemaName, StoreSettings};
+pub use store::Store;
+pub use workers::{WorkerInfo, WorkerRow};

@@ -1,0 +1,45 @@
+-- A page of jobs in one state, newest first.
+--
+-- $1      tenant
+-- $2      the last id of the page before; NULL for the first page
+-- $3..$5  kind, queue and module to keep; NULL for all
+-- $6      how many at most
+-- $7      the state
+--
+-- Index: the primary key of the table that is the state, backwards. Going through `jobs` instead
+-- would read every job that ever ended to find the few that run.
+SELECT j.id, m.name AS module, v.name AS version, j.kind, q.name AS queue, j.priority, j.created_at,
+       s.state, s.attempts, s.crashes,
+       COALESCE(s.run_at, j.run_at) AS run_at,
+       COALESCE(s.started_at, last.started_at) AS started_at,
+       s.finished_at,
+       COALESCE(d.class, last.class) AS class,
+       COALESCE(d.message, last.message) AS message
+FROM (
+    SELECT here.*
+    FROM job_state AS here
+    JOIN jobs AS job ON job.id = here.job_id
+    WHERE here.tenant_id = $1
+      AND here.state = $7
+      AND ($2::uuid IS NULL OR here.job_id < $2)
+      AND ($3::text IS NULL OR job.kind = $3)
+      AND ($4::text IS NULL OR job.queue_id IN
+              (SELECT id FROM queues WHERE tenant_id = $1 AND name = $4))
+      AND ($5::text IS NULL OR job.module_id IN
+              (SELECT id FROM modules WHERE tenant_id = $1 AND name = $5))
+    ORDER BY here.job_id DESC
+    LIMIT $6
+) AS s
+JOIN jobs AS j ON j.id = s.job_id
+JOIN modules AS m ON m.id = j.module_id
+JOIN queues AS q ON q.id = j.queue_id
+LEFT JOIN module_versions AS v ON v.id = COALESCE(s.version_id, j.version_id)
+LEFT JOIN dlq AS d ON d.job_id = j.id
+LEFT JOIN LATERAL (
+    SELECT a.started_at, a.class, a.message
+    FROM attempts AS a
+    WHERE a.job_id = j.id AND a.class IS NOT NULL
+    ORDER BY a.run_lease DESC
+    LIMIT 1
+) AS last ON true
+ORDER BY j.id DESC

@@ -1,0 +1,26 @@
+-- Waits until some lane with work is not locked. No row when there is no such lane.
+--
+-- $1  names of the queues to serve; empty for all
+--
+-- A claimer that found every lane taken would otherwise sleep until the next poll. One lane only:
+-- waiting for several in turn could deadlock. The lock is gone with this statement; the claim is
+-- then tried again, with a snapshot that sees what the other claimer took.
+WITH RECURSIVE lane_with_work (queue_id) AS (
+    (SELECT queue_id FROM ready ORDER BY queue_id LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT r.queue_id FROM ready AS r
+        WHERE r.queue_id > l.queue_id
+        ORDER BY r.queue_id
+        LIMIT 1
+    )
+    FROM lane_with_work AS l
+    WHERE l.queue_id IS NOT NULL
+)
+SELECT q.id
+FROM queues AS q
+WHERE q.id IN (SELECT queue_id FROM lane_with_work)
+  AND q.paused_at IS NULL
+  AND (cardinality($1::text[]) = 0 OR q.name = ANY ($1::text[]))
+LIMIT 1
+FOR NO KEY UPDATE

@@ -1,0 +1,296 @@
+//! Leasing jobs to a worker.
+
+use super::cursor::{ClaimCursor, Key, KeyArrays, Taken};
+use super::finish::{Finish, FinishEnd};
+use crate::convert::{convert, count, duration, from_json, length, millis_at_least_one, parse};
+use crate::error::StoreError;
+use crate::store::Store;
+use cofferdam_core::Time;
+use cofferdam_core::class::FailureClass;
+use cofferdam_core::fail::{Counters, RetryPolicy, fail_attempt};
+use cofferdam_core::ids::{JobId, LeaseKey, TenantId, VersionId, WorkerId};
+use cofferdam_core::job::{JobOptions, Priority};
+use cofferdam_core::manifest::Grants;
+use cofferdam_core::module::{Digest, VersionName, World};
+use cofferdam_core::name::{KindName, ModuleName, QueueName};
+use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
+use cofferdam_core::settings::KindSettings;
+use serde_json::Value;
+use sqlx::types::Json;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const CLAIM: &str = include_str!("../../queries/jobs/claim.sql");
+const WAIT_FOR_LANE: &str = include_str!("../../queries/jobs/wait_for_lane.sql");
+
+/// The most lanes that one pass locks. Bounds what a claim reads, and what it keeps from other
+/// claimers meanwhile; the turns bring the others up.
+const MAX_LANES: i64 = 16;
+/// How often a claim that found only taken lanes waits for one. Each wait ends with another
+/// claimer's commit, so that more of them mean that work is being found, just not here.
+const MAX_WAITS: usize = 16;
+
+/// What to claim.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// For whom.
+    pub worker: WorkerId,
+    /// From which queues, of every tenant; all of them when empty.
+    pub queues: Vec<QueueName>,
+    /// How many at most. All payloads come at once: no more than the worker can hold.
+    pub max: usize,
+    /// The deadline of jobs that name none, nor their kind.
+    pub default_deadline: Duration,
+    /// The longest deadline.
+    pub deadline_cap: Duration,
+}
+
+/// A job, leased, with all that is needed to run it.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The lease.
+    pub key: LeaseKey,
+    /// Its owner.
+    pub tenant: TenantId,
+    /// The owner's name.
+    pub tenant_name: String,
+    /// The module.
+    pub module: ModuleName,
+    /// The version to run; `None` when it was deleted, or none is current.
+    pub version: Option<VersionId>,
+    /// Its name, where there is one.
+    pub version_name: Option<VersionName>,
+    /// Its component, where there is one.
+    pub digest: Option<Digest>,
+    /// Its world, where there is one.
+    pub world: Option<World>,
+    /// What the version is granted.
+    pub grants: Grants,
+    /// The kind.
+    pub kind: KindName,
+    /// The kind's options; `None` when the version has no such kind.
+    pub kind_settings: Option<KindSettings>,
+    /// The queue.
+    pub queue: QueueName,
+    /// The priority.
+    pub priority: Priority,
+    /// When it was submitted.
+    pub created_at: Time,
+    /// How often it failed and was lost before.
+    pub counters: Counters,
+    /// What the submitter said.
+    pub options: JobOptions,
+    /// The input.
+    pub payload: Vec<u8>,
+    /// What the last checkpoint of an earlier attempt kept.
+    pub checkpoint: Option<Vec<u8>>,
+    /// How long this attempt may take, as the lease has it.
+    pub deadline: Duration,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    job_id: Uuid,
+    tenant_id: Uuid,
+    queue_id: i64,
+    priority: i16,
+    run_at: Time,
+    run_lease: i64,
+    attempts: i32,
+    crashes: i32,
+    kind: String,
+    created_at: Time,
+    options: Json<Value>,
+    payload: Vec<u8>,
+    module: String,
+    version_id: Option<Uuid>,
+    version_name: Option<String>,
+    digest: Option<Vec<u8>>,
+    world: Option<String>,
+    grants: Option<Json<Value>>,
+    kind_settings: Option<Json<Value>>,
+    deadline_ms: i64,
+    tenant: String,
+    queue: String,
+    checkpoint: Option<Vec<u8>>,
+    claimed_at: Time,
+    chosen: i64,
+}
+
+impl Row {
+    fn key(&self) -> LeaseKey {
+        LeaseKey { job: JobId::from_uuid(self.job_id), run_lease: self.run_lease }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { attempts: count(self.attempts), crashes: count(self.crashes) }
+    }
+
+    fn taken(&self) -> Taken {
+        let key = Key { run_at: self.run_at, job: self.job_id };
+        Taken { lane: self.queue_id, priority: self.priority, key }
+    }
+
+    fn claimed(self) -> Result<Claimed, StoreError> {
+        let number: u8 = convert("job's priority", self.priority)?;
+        let digest = self.digest.as_deref().map(|bytes| convert("version's digest", bytes));
+        Ok(Claimed {
+            key: self.key(),
+            tenant: TenantId::from_uuid(self.tenant_id),
+            module: convert("module's name", self.module)?,
+            version: self.version_id.map(VersionId::from_uuid),
+            version_name: self
+                .version_name
+                .map(|name| convert("version's name", name))
+                .transpose()?,
+            digest: digest.transpose()?,
+            world: self.world.map(|world| parse("version's world", &world)).transpose()?,
+            grants: match self.grants {
+                Some(grants) => from_json("version's grants", grants)?,
+                None => Grants::default(),
+            },
+            kind: convert("job's kind", self.kind)?,
+            kind_settings: self
+                .kind_settings
+                .map(|settings| from_json("kind's options", settings))
+                .transpose()?,
+            queue: convert("queue's name", self.queue)?,
+            priority: convert("job's priority", number)?,
+            created_at: self.created_at,
+            counters: Counters { attempts: count(self.attempts), crashes: count(self.crashes) },
+            options: from_json("job's options", self.options)?,
+            payload: self.payload,
+            checkpoint: self.checkpoint,
+            deadline: duration(self.deadline_ms),
+            tenant_name: self.tenant,
+        })
+    }
+}
+
+/// What one pass brought.
+struct Pass {
+    jobs: Vec<Claimed>,
+    short: bool,
+}
+
+impl Store {
+    /// Leases jobs to a worker: of each lane by priority, then `run_at`, then id; the lanes in
+    /// turn. Each job goes to one claimer, however many ask.
+    ///
+    /// An empty answer means that there was nothing to claim. A short one does not: ask again
+    /// while there is room.
+    pub async fn claim(
+        &self,
+        request: &ClaimRequest,
+        cursor: &mut ClaimCursor,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let mut claimed = Vec::new();
+        if request.max == 0 {
+            return Ok(claimed);
+        }
+        let mut from_head = cursor.wants_head(Instant::now());
+        for _ in 0..MAX_WAITS {
+            let room = request.max.saturating_sub(claimed.len());
+            let pass = match self.pass(request, room, from_head, cursor).await {
+                Ok(pass) => pass,
+                // What was claimed is leased: it must reach the worker.
+                Err(error) if !claimed.is_empty() => {
+                    tracing::warn!(%error, "claimed fewer jobs than there may be");
+                    return Ok(claimed);
+                }
+                Err(error) => return Err(error),
+            };
+            claimed.extend(pass.jobs);
+            if !pass.short {
+                return Ok(claimed);
+            }
+            if !from_head {
+                from_head = cursor.may_head(Instant::now());
+                if from_head {
+                    continue;
+                }
+                return Ok(claimed);
+            }
+            if !claimed.is_empty() || !self.wait_for_lane(request).await? {
+                return Ok(claimed);
+            }
+        }
+        Ok(claimed)
+    }
+
+    async fn pass(
+        &self,
+        request: &ClaimRequest,
+        room: usize,
+        from_head: bool,
+        cursor: &mut ClaimCursor,
+    ) -> Result<Pass, StoreError> {
+        let started = Instant::now();
+        let keys = if from_head { KeyArrays::default() } else { cursor.keys() };
+        let rows: Vec<Row> = sqlx::query_as(CLAIM)
+            .bind(request.worker.as_uuid())
+            .bind(queue_names(request))
+            .bind(length(room))
+            .bind(MAX_LANES)
+            .bind(cursor.last_lane())
+            .bind(millis_at_least_one(request.default_deadline))
+            .bind(millis_at_least_one(request.deadline_cap))
+            .bind(keys.lanes)
+            .bind(keys.priorities)
+            .bind(keys.run_at)
+            .bind(keys.jobs)
+            .fetch_all(self.pool())
+            .await?;
+        if from_head {
+            let now = Instant::now();
+            cursor.head_took(now.saturating_duration_since(started), now);
+        }
+        let chosen = rows.first().map_or(0, |row| row.chosen);
+        let short = chosen < length(room);
+        let taken: Vec<_> = rows.iter().map(Row::taken).collect();
+        cursor.learn(&taken, rows.first().map(|row| row.claimed_at), short, from_head);
+        Ok(Pass { jobs: self.readable(request.worker, rows).await, short })
+    }
+
+    /// A row that this version cannot read must not cost the others their lease, nor be tried for
+    /// ever: its job ends as not runnable, with the reason in its history.
+    async fn readable(&self, worker: WorkerId, rows: Vec<Row>) -> Vec<Claimed> {
+        let mut jobs = Vec::with_capacity(rows.len());
+        let mut refused = Vec::new();
+        for row in rows {
+            let (key, counters) = (row.key(), row.counters());
+            match row.claimed() {
+                Ok(job) => jobs.push(job),
+                Err(error) => refused.push(not_readable(key, counters, &error)),
+            }
+        }
+        if !refused.is_empty()
+            && let Err(error) = self.finish(worker, &refused).await
+        {
+            tracing::error!(%error, "jobs that cannot be read are left to rescue");
+        }
+        jobs
+    }
+
+    /// Waits for a lane with work that someone else is claiming from. `false`: there is none.
+    async fn wait_for_lane(&self, request: &ClaimRequest) -> Result<bool, StoreError> {
+        let lane: Option<i64> = sqlx::query_scalar(WAIT_FOR_LANE)
+            .bind(queue_names(request))
+            .fetch_optional(self.pool())
+            .await?;
+        Ok(lane.is_some())
+    }
+}
+
+fn queue_names(request: &ClaimRequest) -> Vec<&str> {
+    request.queues.iter().map(QueueName::as_str).collect()
+}
+
+fn not_readable(key: LeaseKey, counters: Counters, error: &StoreError) -> Finish {
+    let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    tracing::error!(lease = %key, %error, cause, "a job cannot be read");
+    let class = FailureClass::NotRunnable;
+    let failure = Failure::new(class, "unreadable", format!("{error}: {cause}"));
+    let verdict = fail_attempt(class, RetryAdvice::Default, counters, &RetryPolicy::default(), 0.0);
+    Finish { key, end: FinishEnd::Failed { failure, verdict }, usage: Usage::default() }
+}

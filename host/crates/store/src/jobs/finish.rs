@@ -1,0 +1,87 @@
+//! Outcomes of attempts.
+
+use super::settle::{Settled, settle, settle_apart};
+use crate::error::StoreError;
+use crate::store::Store;
+use cofferdam_core::fail::Verdict;
+use cofferdam_core::ids::{LeaseKey, WorkerId};
+use cofferdam_core::outcome::{Failure, Usage};
+use cofferdam_core::state::JobState;
+
+/// The outcome of one attempt.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// Its lease.
+    pub key: LeaseKey,
+    /// How it ended.
+    pub end: FinishEnd,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// How an attempt ended, and what becomes of its job.
+#[derive(Clone, Debug)]
+pub enum FinishEnd {
+    /// With this output: the job is completed.
+    Completed(Vec<u8>),
+    /// Without: the job goes where the verdict says.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// The verdict of `fail_attempt`.
+        verdict: Verdict,
+    },
+}
+
+/// What came of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The lease.
+    pub key: LeaseKey,
+    /// Where the job is now; `None` when the lease was lost, and the outcome changed nothing.
+    pub applied: Option<JobState>,
+}
+
+impl Store {
+    /// Ends attempts of a worker, all in one transaction, and answers in their order. A cancel
+    /// that was asked for wins over every end.
+    ///
+    /// An outcome that the database refuses by itself is logged, left out and left to rescue, so
+    /// that it does not take the others with it.
+    pub async fn finish(
+        &self,
+        worker: WorkerId,
+        batch: &[Finish],
+    ) -> Result<Vec<Finished>, StoreError> {
+        let settled = self.settle_batch(worker, batch).await?;
+        let finished = |finish: &Finish| Finished {
+            key: finish.key,
+            applied: settled.get(&finish.key).copied(),
+        };
+        Ok(batch.iter().map(finished).collect())
+    }
+
+    async fn settle_batch(
+        &self,
+        worker: WorkerId,
+        batch: &[Finish],
+    ) -> Result<Settled, StoreError> {
+        let batch: Vec<&Finish> = batch.iter().collect();
+        let mut transaction = self.begin().await?;
+        match settle(&mut transaction, self.channel(), Some(worker), &batch).await {
+            Ok(settled) => {
+                transaction.commit().await?;
+                return Ok(settled);
+            }
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, outcomes = batch.len(), "an outcome is refused");
+                transaction.rollback().await?;
+            }
+        }
+        let mut transaction = self.begin().await?;
+        let settled = settle_apart(&mut transaction, self.channel(), Some(worker), &batch).await?;
+        transaction.commit().await?;
+        Ok(settled)
+    }
+}

@@ -1,0 +1,56 @@
+//! What travels on the installation's notification channel.
+//!
+//! A notification wakes and carries no truth: it can be lost, and whoever is woken looks at the
+//! tables. The statements write `ready:QUEUE` and `cancel:JOB#RUN_LEASE`.
+
+use cofferdam_core::ids::LeaseKey;
+use cofferdam_core::name::QueueName;
+
+/// A reason to look at the tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// A queue of this name, of some tenant, has jobs that were not claimable before.
+    Ready {
+        /// The queue.
+        queue: QueueName,
+    },
+    /// Someone asked for a running job to be cancelled.
+    Cancel(LeaseKey),
+    /// The connection was lost and is there again: anything may have been missed.
+    Reconnected,
+}
+
+/// Reads a notification; `None` for those of a later version.
+pub(crate) fn parse(payload: &str) -> Option<Wake> {
+    let (word, rest) = payload.split_once(':')?;
+    match word {
+        "ready" => Some(Wake::Ready { queue: QueueName::new(rest).ok()? }),
+        "cancel" => {
+            let (job, run_lease) = rest.split_once('#')?;
+            let key = LeaseKey { job: job.parse().ok()?, run_lease: run_lease.parse().ok()? };
+            Some(Wake::Cancel(key))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::ids::JobId;
+
+    #[test]
+    fn a_cancel_names_the_lease_as_the_lease_prints_itself() {
+        let key = LeaseKey { job: JobId::from_uuid(uuid::Uuid::from_u128(7)), run_lease: 3 };
+        assert_eq!(parse(&format!("cancel:{key}")), Some(Wake::Cancel(key)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_wakes_nobody() {
+        for payload in ["", "ready", "ready:", "cancel:x#1", "cancel:x", "later:thing"] {
+            assert_eq!(parse(payload), None, "{payload}");
+        }
+        let queue = QueueName::new("images").unwrap();
+        assert_eq!(parse("ready:images"), Some(Wake::Ready { queue }));
+    }
+}
