@@ -48,8 +48,7 @@ impl Bare {
     pub(crate) async fn run(&self, attempts: usize, payload: usize) -> Result<()> {
         let info = info();
         for _ in 0..attempts {
-            let guest =
-                Guest { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
+            let guest = Guest { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
             let mut store = Store::new(&self.engine, guest);
             store.set_fuel(u64::MAX / 2)?;
             store.set_epoch_deadline(1);

@@ -53,10 +53,7 @@ async fn ours_once(sandbox: &Sandbox, prepared: &Prepared) -> Result<()> {
     while left > 0 {
         let running: Vec<_> = (0..TOGETHER.min(left))
             .map(|_| {
-                sandbox.run(
-                    prepared,
-                    attempt("echo", vec![7; PAYLOAD], Duration::from_secs(30)),
-                )
+                sandbox.run(prepared, attempt("echo", vec![7; PAYLOAD], Duration::from_secs(30)))
             })
             .collect();
         left -= running.len();

@@ -35,7 +35,7 @@ pub(crate) fn attempt(kind: &str, input: Vec<u8>, time: Duration) -> Attempt {
             attempt: 1,
             max_attempts: 1,
             priority: 2,
-            created_at_ms: 0,
+            created_at: 0,
             deadline_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
             idempotency_key: id,
             workflow: None,

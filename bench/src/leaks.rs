@@ -29,9 +29,19 @@ pub(crate) fn measure(
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     {
         let grown = resident_kib()? as f64 - memory as f64;
-        report.add(format!("memory after {samples} killed attempts, more"), grown, "KiB", Some(4096.0));
+        report.add(
+            format!("memory after {samples} killed attempts, more"),
+            grown,
+            "KiB",
+            Some(4096.0),
+        );
         let opened = open_files()? as f64 - files as f64;
-        report.add(format!("open files after {samples} killed attempts, more"), opened, "", Some(0.0));
+        report.add(
+            format!("open files after {samples} killed attempts, more"),
+            opened,
+            "",
+            Some(0.0),
+        );
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use cofferdam_core::ids::TenantId;
 use cofferdam_core::manifest::Manifest;
 use cofferdam_core::name::ModuleName;
-use cofferdam_localpg::{Cluster, ClusterSettings};
+use cofferdam_localpg::{Cluster, ClusterError, ClusterSettings};
 use cofferdam_runner::{Modules, PublishRequest, Publisher, Submitter, Worker, WorkerSettings};
 use cofferdam_store::{Store, StoreSettings};
 use std::time::Duration;
@@ -27,8 +27,12 @@ impl Platform {
     pub(crate) async fn start(runtime: &Runtime, guest: &[u8]) -> Result<Self> {
         let folder = TempDir::new()?;
         let settings = ClusterSettings::new(folder.path().join("postgres"));
-        let cluster = tokio::task::spawn_blocking(move || Cluster::open(settings)).await??;
-        cluster.create_database("bench")?;
+        let cluster = tokio::task::spawn_blocking(move || {
+            let cluster = Cluster::open(&settings)?;
+            cluster.create_database("bench")?;
+            Ok::<_, ClusterError>(cluster)
+        })
+        .await??;
         let store = Store::connect(&StoreSettings::new(cluster.url("bench"))).await?;
         store.migrate().await?;
 

@@ -2,16 +2,21 @@
 
 use crate::{guests, shell, workspace};
 use anyhow::{Context, Result, bail, ensure};
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// What `cofferdam dev` says, in the demo's folder.
+const LOG: &str = "cofferdam.log";
 
 /// The platform, in a folder of its own.
 pub(crate) struct Platform {
     folder: PathBuf,
     server: String,
     dev: Child,
+    kept: bool,
 }
 
 impl Platform {
@@ -28,9 +33,10 @@ impl Platform {
             .arg(&data)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(File::create(folder.join(LOG))?)
             .spawn()
             .context("cannot start cofferdam")?;
-        let mut platform = Self { folder, server: format!("http://{listen}"), dev };
+        let mut platform = Self { folder, server: format!("http://{listen}"), dev, kept: false };
         platform.wait(bound)?;
         Ok(platform)
     }
@@ -39,7 +45,8 @@ impl Platform {
         let start = Instant::now();
         loop {
             if let Some(status) = self.dev.try_wait()? {
-                bail!("`cofferdam dev` ended ({status}) before it answered");
+                let log = std::fs::read_to_string(self.folder.join(LOG))?;
+                bail!("`cofferdam dev` ended ({status}) before it answered:\n{log}");
             }
             if self.command(&["queue", "list"]).output()?.status.success() {
                 return Ok(());
@@ -85,13 +92,14 @@ impl Platform {
         self.read(&arguments).map(drop)
     }
 
-    /// Waits until someone stops the platform from outside.
-    pub(crate) fn keep(mut self) -> Result<()> {
-        let server = &self.server;
-        shell::say(&format!("left running at {server}; use it with --server {server}"));
-        shell::say("Ctrl-C stops it");
-        self.dev.wait()?;
-        self.clean()
+    /// Leaves the platform running.
+    pub(crate) fn keep(mut self) {
+        self.kept = true;
+        let (server, pid) = (&self.server, self.dev.id());
+        shell::say(&format!(
+            "left running: use it with --server {server}, stop it with kill {pid}"
+        ));
+        shell::say(&format!("its data and log are in {}", self.folder.display()));
     }
 
     /// Stops the platform as an operator would and removes its folder.
@@ -100,10 +108,6 @@ impl Platform {
         shell::run(Command::new("kill").args(["-TERM", &pid]))?;
         let status = self.dev.wait()?;
         ensure!(status.success(), "`cofferdam dev` did not stop cleanly ({status})");
-        self.clean()
-    }
-
-    fn clean(&self) -> Result<()> {
         std::fs::remove_dir_all(&self.folder)
             .with_context(|| format!("cannot remove {}", self.folder.display()))
     }
@@ -112,7 +116,7 @@ impl Platform {
 impl Drop for Platform {
     /// A demo that fails half-way must not leave a server behind.
     fn drop(&mut self) {
-        if matches!(self.dev.try_wait(), Ok(None)) {
+        if !self.kept && matches!(self.dev.try_wait(), Ok(None)) {
             let pid = self.dev.id().to_string();
             let _ = Command::new("kill").args(["-TERM", &pid]).status();
             let _ = self.dev.wait();

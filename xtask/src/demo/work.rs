@@ -18,12 +18,15 @@ pub(crate) struct Batch {
     inputs: Vec<Input>,
 }
 
+/// Says whether a result is right.
+type Check = Box<dyn Fn(&[u8]) -> Result<()> + Send + Sync>;
+
 /// One input, how often it is submitted, and what must come of it.
 struct Input {
     file: PathBuf,
     options: Vec<&'static str>,
     count: usize,
-    check: Box<dyn Fn(&[u8]) -> Result<()> + Send + Sync>,
+    check: Check,
 }
 
 /// Four kinds, and 520 jobs in all. Inputs are made, or are the project's own documents.
@@ -114,7 +117,10 @@ fn words() -> Result<Batch> {
             count: 50,
             check: Box::new(move |count| {
                 let count: serde_json::Value = serde_json::from_slice(count)?;
-                ensure!(field(&count, "words")?.as_u64().is_some_and(|found| found > 0), "no words");
+                ensure!(
+                    field(&count, "words")?.as_u64().is_some_and(|found| found > 0),
+                    "no words"
+                );
                 same("words", &field(&count, "words")?.as_u64(), &Some(words))
             }),
         });
@@ -145,7 +151,7 @@ pub(crate) fn run(platform: &Platform, batch: &Batch) -> Result<Row> {
                         fetch(platform, &id, input)
                             .with_context(|| format!("job {id} of {}", batch.what))?;
                     }
-                    Ok(())
+                    Ok::<(), anyhow::Error>(())
                 })
             })
             .collect();

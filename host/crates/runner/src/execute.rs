@@ -180,7 +180,7 @@ fn job_info(claimed: &Claimed, attempt: u32, max_attempts: u32) -> JobInfo {
         attempt,
         max_attempts,
         priority: claimed.priority.get(),
-        created_at_ms: u64::try_from(claimed.created_at.timestamp_millis()).unwrap_or(0),
+        created_at: u64::try_from(claimed.created_at.timestamp_millis()).unwrap_or(0),
         deadline_ms: u64::try_from(claimed.deadline.as_millis()).unwrap_or(u64::MAX),
         // The id is unique for ever and the same in every attempt, which is all that is needed.
         idempotency_key: claimed.key.job.to_string(),

@@ -215,11 +215,15 @@ async fn a_panic_leaves_its_message_and_a_backtrace_with_function_names() {
 async fn a_job_whose_kind_is_gone_fails_after_one_attempt() {
     // Given a job of a kind that the version of its day handled,
     let platform = Platform::start().await;
-    platform.publish("images", cofferdam_testkit::components::component("misbehave"), <_>::default()).await;
+    platform
+        .publish("images", cofferdam_testkit::components::component("misbehave"), <_>::default())
+        .await;
     let id = platform.submit("images/echo", "null").await;
 
     // when another version without the kind becomes current before the job runs,
-    platform.publish("images", cofferdam_testkit::components::component("markdown"), <_>::default()).await;
+    platform
+        .publish("images", cofferdam_testkit::components::component("markdown"), <_>::default())
+        .await;
     let worker = platform.worker(Platform::quick()).await;
 
     // then the job says so, once.

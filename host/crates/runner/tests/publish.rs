@@ -52,10 +52,8 @@ async fn the_same_bytes_again_are_the_same_version() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_never_means_two_components() {
     let platform = Platform::start().await;
-    let fixed = || PublishRequest {
-        version: Some(VersionName::new("1.0.0").unwrap()),
-        ..request("docs")
-    };
+    let fixed =
+        || PublishRequest { version: Some(VersionName::new("1.0.0").unwrap()), ..request("docs") };
     publish(&platform, component("markdown"), fixed()).await.unwrap();
 
     let error = publish(&platform, component("thumbnail"), fixed()).await.unwrap_err();
@@ -97,13 +95,10 @@ async fn a_manifest_may_only_speak_of_kinds_that_there_are() {
     let platform = Platform::start().await;
     let manifest: Manifest =
         serde_json::from_str(r#"{"kinds": {"resize": {"max_attempts": 2}}}"#).unwrap();
-    let error = publish(
-        &platform,
-        component("markdown"),
-        PublishRequest { manifest, ..request("docs") },
-    )
-    .await
-    .unwrap_err();
+    let error =
+        publish(&platform, component("markdown"), PublishRequest { manifest, ..request("docs") })
+            .await
+            .unwrap_err();
     assert_eq!(error.code(), "unknown-kind");
     assert_eq!(platform.db.count("modules").await, 0);
 }
@@ -111,10 +106,9 @@ async fn a_manifest_may_only_speak_of_kinds_that_there_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_manifest_sets_queue_and_attempts() {
     let platform = Platform::start().await;
-    let manifest: Manifest = serde_json::from_str(
-        r#"{"kinds": {"error": {"max_attempts": 1, "queue": "slow-lane"}}}"#,
-    )
-    .unwrap();
+    let manifest: Manifest =
+        serde_json::from_str(r#"{"kinds": {"error": {"max_attempts": 1, "queue": "slow-lane"}}}"#)
+            .unwrap();
     platform.publish("misbehave", component("misbehave"), manifest).await;
     let worker = platform.worker(Platform::quick()).await;
 

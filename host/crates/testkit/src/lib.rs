@@ -11,10 +11,12 @@
 
 pub mod components;
 pub mod database;
+pub mod platform;
 pub mod server;
 mod template;
 pub mod wait;
 
 pub use components::component;
 pub use database::TestDb;
+pub use platform::Platform;
 pub use wait::wait_for;

@@ -1,0 +1,222 @@
+//! A whole platform in the test's process: a database of its own, a sandbox, and workers that the
+//! test starts and stops.
+
+use crate::components;
+use crate::database::{TestDb, execute};
+use crate::wait::wait_for;
+use cofferdam_core::ids::{JobId, LeaseKey, TenantId, WorkerId};
+use cofferdam_core::job::{JobOptions, NewJob, Priority};
+use cofferdam_core::manifest::Manifest;
+use cofferdam_core::name::ModuleName;
+use cofferdam_core::outcome::Usage;
+use cofferdam_core::state::JobState;
+use cofferdam_runner::{
+    Modules, PublishRequest, PublishedModule, Publisher, Submitter, Worker, WorkerSettings,
+};
+use cofferdam_sandbox::{Sandbox, SandboxSettings};
+use cofferdam_store::{ClaimCursor, ClaimRequest, Finish, FinishEnd, JobDetail, Store};
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// How long a job of a test may take before the test fails. Generous: machines are shared.
+pub const BOUND: Duration = Duration::from_secs(60);
+
+/// See the module's documentation.
+pub struct Platform {
+    /// The database.
+    pub db: TestDb,
+    /// The database, as the platform sees it.
+    pub store: Store,
+    /// Compiled components.
+    pub modules: Modules,
+    /// Publishes versions.
+    pub publisher: Publisher,
+    /// Accepts jobs.
+    pub submitter: Submitter,
+}
+
+/// One sandbox serves all tests of a process, on a runtime that outlives each test's own: every
+/// pool reserves address space, and tests run in parallel.
+fn sandbox() -> Sandbox {
+    static SANDBOX: OnceLock<(Runtime, Sandbox)> = OnceLock::new();
+    let (_, sandbox) = SANDBOX.get_or_init(|| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime starts");
+        let settings = SandboxSettings { slots: 128, ..SandboxSettings::default() };
+        let sandbox =
+            Sandbox::start(settings, runtime.handle().clone()).expect("the sandbox starts");
+        (runtime, sandbox)
+    });
+    sandbox.clone()
+}
+
+impl Platform {
+    /// A platform without workers.
+    pub async fn start() -> Self {
+        let db = TestDb::new().await;
+        let store = db.store().await;
+        let modules = Modules::new(store.clone(), sandbox(), 16);
+        let publisher = Publisher::new(store.clone(), modules.clone());
+        let submitter = Submitter::new(store.clone(), modules.clone());
+        Self { db, store, modules, publisher, submitter }
+    }
+
+    /// Settings for impatient tests: everything that the defaults do every half minute happens
+    /// every quarter of a second, in the same proportions.
+    pub fn quick() -> WorkerSettings {
+        WorkerSettings {
+            slots: 16,
+            heartbeat_interval: Duration::from_millis(250),
+            heartbeat_staleness: Duration::from_secs(2),
+            poll_interval: Duration::from_millis(100),
+            promote_interval: Duration::from_millis(50),
+            rescue_interval: Duration::from_millis(250),
+            log_flush_interval: Duration::from_millis(50),
+            ..WorkerSettings::default()
+        }
+    }
+
+    /// Starts a worker.
+    pub async fn worker(&self, settings: WorkerSettings) -> Worker {
+        settings.check().expect("the settings fit together");
+        Worker::start(settings, self.store.clone(), self.modules.clone())
+            .await
+            .expect("the worker starts")
+    }
+
+    /// Publishes an example under its own name.
+    pub async fn push(&self, example: &str) -> PublishedModule {
+        self.publish(example, components::component(example), Manifest::default()).await
+    }
+
+    /// Publishes a component.
+    pub async fn publish(
+        &self,
+        name: &str,
+        component: Vec<u8>,
+        manifest: Manifest,
+    ) -> PublishedModule {
+        let request = PublishRequest {
+            name: Some(ModuleName::new(name).expect("a valid name")),
+            version: None,
+            manifest,
+            activate: true,
+        };
+        self.publisher
+            .publish(TenantId::DEFAULT, component, request, |_| {})
+            .await
+            .expect("the component is accepted")
+    }
+
+    /// Submits a job with default options.
+    pub async fn submit(&self, module: &str, payload: impl Into<Vec<u8>>) -> JobId {
+        self.submit_job(new_job(module, payload)).await
+    }
+
+    /// Submits a job.
+    pub async fn submit_job(&self, job: NewJob) -> JobId {
+        let accepted = self.submitter.submit(TenantId::DEFAULT, vec![job]).await;
+        accepted.expect("the job is accepted").first().expect("one answer a job").id
+    }
+
+    /// What the database says of a job.
+    pub async fn job(&self, id: JobId) -> JobDetail {
+        let job = self.store.job(TenantId::DEFAULT, id).await.expect("the database answers");
+        job.expect("the job exists")
+    }
+
+    /// Waits until a job has reached an end.
+    pub async fn ended(&self, id: JobId) -> JobDetail {
+        self.reached(id, |job| job.state.is_terminal()).await
+    }
+
+    /// Waits until a job is in a state.
+    pub async fn in_state(&self, id: JobId, state: JobState) -> JobDetail {
+        self.reached(id, |job| job.state == state).await
+    }
+
+    /// Waits until a job is as asked for.
+    pub async fn reached(&self, id: JobId, is: impl Fn(&JobDetail) -> bool) -> JobDetail {
+        wait_for(&format!("job {id}"), BOUND, async || {
+            let job = self.job(id).await;
+            if is(&job) { Ok(job) } else { Err(format!("it is {job:?}")) }
+        })
+        .await
+    }
+
+    /// The output of a completed job.
+    pub async fn output(&self, id: JobId) -> Vec<u8> {
+        let output = self.store.job_output(TenantId::DEFAULT, id).await;
+        output.expect("the database answers").expect("the job has an output")
+    }
+}
+
+/// Drains a worker without patience.
+pub async fn stop(worker: Worker) {
+    worker.drain(Duration::ZERO, CancellationToken::new()).await;
+}
+
+/// A job with default options.
+pub fn new_job(module: &str, payload: impl Into<Vec<u8>>) -> NewJob {
+    NewJob {
+        id: None,
+        module: module.parse().expect("a valid reference"),
+        queue: None,
+        priority: Priority::default(),
+        run_at: None,
+        payload: payload.into(),
+        options: JobOptions::default(),
+    }
+}
+
+/// What a worker that has died would have done.
+impl Platform {
+    /// Claims one job for a worker that does not exist.
+    pub async fn claim_as_a_ghost(&self) -> LeaseKey {
+        let request = ClaimRequest {
+            worker: WorkerId::from_uuid(Uuid::now_v7()),
+            queues: Vec::new(),
+            max: 1,
+            default_deadline: Duration::from_secs(300),
+            deadline_cap: Duration::from_secs(3600),
+        };
+        let claimed = self.store.claim(&request, &mut ClaimCursor::default()).await;
+        claimed.expect("the database answers").first().expect("a job to claim").key
+    }
+
+    /// Writes an outcome for a lease that may be gone; the state that it led to, if any.
+    pub async fn finish_as_a_ghost(&self, key: LeaseKey) -> Option<JobState> {
+        let end = FinishEnd::Completed(b"from the grave".to_vec());
+        let finish = Finish { key, end, usage: Usage::default() };
+        let worker = WorkerId::from_uuid(Uuid::now_v7());
+        let finished = self.store.finish(worker, &[finish]).await;
+        finished.expect("the database answers").first().expect("one answer an outcome").applied
+    }
+
+    /// The messages of all log lines of a job.
+    pub async fn log_text(&self, id: JobId) -> String {
+        let page = self.store.logs(TenantId::DEFAULT, id, None, 10_000).await;
+        let lines = page.expect("the database answers");
+        let messages: Vec<_> = lines.iter().map(|line| line.line.message.as_str()).collect();
+        messages.join("\n")
+    }
+
+    /// Asks for every running job to be cancelled, as the store would, but tells nobody.
+    pub async fn request_cancels_silently(&self) {
+        let statement = "UPDATE leases SET cancel_requested_at = now(), cancel_cause = 'user'";
+        execute(&mut self.db.connection().await, statement.to_owned()).await;
+    }
+
+    /// Ends every session of the database but the one that asks for it.
+    pub async fn cut_connections(&self) {
+        let statement = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        execute(&mut self.db.connection().await, statement.to_owned()).await;
+    }
+}
