@@ -10,7 +10,7 @@
 //! cannot call `exit-with-code` may instead end its standard error with a line of its own,
 //! `cofferdam: exit 65`.
 
-use crate::outcome::{MAX_MESSAGE, Phase, clean, last_lines};
+use crate::outcome::{Failed, MAX_MESSAGE, Phase, clean, last_lines};
 use crate::output::Collected;
 use crate::task::Value;
 use crate::vitals::Vitals;
@@ -29,7 +29,7 @@ pub(crate) fn end(
     ran: wasmtime::Result<Result<(), ()>>,
     output: &Collected,
     vitals: &Vitals,
-) -> Result<Value, Failure> {
+) -> Result<Value, Failed> {
     let code = match ran {
         Ok(Ok(())) => 0,
         Ok(Err(())) => 1,
@@ -41,7 +41,7 @@ pub(crate) fn end(
     if code == 0 {
         return Ok(Value::Output(output.take()));
     }
-    Err(failure(code, &vitals.journal.stderr_tail()))
+    Err(failure(code, &vitals.journal.stderr_tail()).into())
 }
 
 fn failure(code: i32, stderr: &str) -> Failure {

@@ -4,6 +4,7 @@ use crate::bindings::HandlerPre;
 use crate::reject::Reject;
 use crate::state::State;
 use crate::survey::Survey;
+use crate::symbols::Symbols;
 use cofferdam_core::module::World;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ struct Inner {
     engine: Engine,
     entry: Entry,
     max_memory_bytes: u64,
+    symbols: Arc<Symbols>,
 }
 
 /// How the component is called.
@@ -42,6 +44,10 @@ impl Prepared {
 
     pub(crate) fn entry(&self) -> &Entry {
         &self.0.entry
+    }
+
+    pub(crate) fn symbols(&self) -> &Arc<Symbols> {
+        &self.0.symbols
     }
 
     pub(crate) fn max_memory_bytes(&self) -> u64 {
@@ -78,5 +84,6 @@ pub(crate) fn compile(
         World::Command => CommandPre::new(pre).map(Entry::Command),
     }
     .map_err(|error| Reject::Instantiate(error.into()))?;
-    Ok(Prepared(Arc::new(Inner { engine: engine.clone(), entry, max_memory_bytes })))
+    let symbols = Arc::new(Symbols::of(bytes));
+    Ok(Prepared(Arc::new(Inner { engine: engine.clone(), entry, max_memory_bytes, symbols })))
 }

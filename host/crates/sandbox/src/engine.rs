@@ -91,8 +91,8 @@ fn config() -> Config {
         .wasm_memory64(false)
         .gc_support(false)
         .wasm_gc(false)
-        // Failures that their authors can read.
-        .wasm_backtrace_details(WasmBacktraceDetails::Enable)
+        // Where a guest was, without lines: `symbols` looks them up where it holds nobody up.
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES))
         .generate_address_map(true)
         // Registering unwind information is quadratic in the number of loaded components, and

@@ -36,6 +36,7 @@ mod settings;
 mod state;
 mod status;
 mod survey;
+mod symbols;
 mod task;
 mod thread;
 mod ticker;

@@ -1,6 +1,6 @@
 //! From an error to a failure: its class, and words that the guest's author can use.
 
-use crate::backtrace;
+use crate::backtrace::Trace;
 use crate::kill::KillReason;
 use crate::limiter::{HostOutOfMemory, LimitHit};
 use crate::traps;
@@ -28,6 +28,18 @@ pub(crate) enum Phase {
     Running,
 }
 
+/// A failure whose backtrace is still to be written out.
+pub(crate) struct Failed {
+    pub(crate) failure: Failure,
+    pub(crate) trace: Trace,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self { failure, trace: Trace::default() }
+    }
+}
+
 /// The guest was stopped at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Stop {
@@ -38,20 +50,14 @@ pub(crate) enum Stop {
 }
 
 /// The failure that an error of a guest's call amounts to.
-pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failure {
-    let trace = error.downcast_ref::<WasmBacktrace>();
-    let mut failure = classify(error, trace, vitals, phase);
+pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failed {
+    let trace = error.downcast_ref::<WasmBacktrace>().map(Trace::from).unwrap_or_default();
+    let mut failure = classify(error, &trace, vitals, phase);
     failure.message = clean(&failure.message, MAX_MESSAGE);
-    failure.backtrace = trace.map(backtrace::render).unwrap_or_default();
-    failure
+    Failed { failure, trace }
 }
 
-fn classify(
-    error: &wasmtime::Error,
-    trace: Option<&WasmBacktrace>,
-    vitals: &Vitals,
-    phase: Phase,
-) -> Failure {
+fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phase) -> Failure {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return match stop {
             Stop::Killed(reason) => killed(*reason),
@@ -114,7 +120,7 @@ fn host_trouble(error: &wasmtime::Error) -> Option<Failure> {
     Some(Failure::new(FailureClass::Released, "host-bug", message))
 }
 
-fn trapped(trap: Trap, trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failure {
+fn trapped(trap: Trap, trace: &Trace, vitals: &Vitals) -> Failure {
     let (code, text) = traps::describe(trap);
     match trap {
         Trap::OutOfFuel => Failure::new(
@@ -124,7 +130,7 @@ fn trapped(trap: Trap, trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failur
         ),
         Trap::StackOverflow => Failure::new(FailureClass::Stack, code, text),
         // Compilers keep large locals on a stack in linear memory, which runs out first.
-        Trap::MemoryOutOfBounds if let Some(name) = trace.and_then(backtrace::recursion) => {
+        Trap::MemoryOutOfBounds if let Some(name) = trace.recursion() => {
             let text = format!("{text}; possibly endless recursion: most frames are `{name}`");
             Failure::new(FailureClass::Stack, code, text)
         }
@@ -153,8 +159,8 @@ pub(crate) fn last_lines(text: &str) -> Option<String> {
 
 /// Results are copied after the guest returned, when it has no frames; arguments of host calls
 /// are copied while it waits.
-fn too_much_copied(trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failure {
-    if trace.is_some_and(|trace| !trace.frames().is_empty()) {
+fn too_much_copied(trace: &Trace, vitals: &Vitals) -> Failure {
+    if !trace.is_empty() {
         let max = format_size(vitals.limits.hostcall_bytes);
         let message = format!("a host call was given more than the {max} that it may carry");
         return Failure::new(FailureClass::Trap, "host-call-too-large", message);
@@ -163,19 +169,17 @@ fn too_much_copied(trace: Option<&WasmBacktrace>, vitals: &Vitals) -> Failure {
 }
 
 /// The failure of an attempt that was ended without being asked.
-pub(crate) fn reaped(vitals: &Vitals, queued: bool) -> Failure {
+pub(crate) fn reaped(vitals: &Vitals, queued: bool) -> Failed {
     if let Some(reason) = vitals.kill.reason() {
-        return killed(reason);
+        return killed(reason).into();
     }
     if let Some(call) = vitals.host_call() {
-        return deadline(vitals, &format!("while it waited in the host call {call}"));
+        return deadline(vitals, &format!("while it waited in the host call {call}")).into();
     }
     if !queued {
-        return deadline(vitals, "while it waited in a WASI call, for a timer or a stream");
+        return deadline(vitals, "while it waited in a WASI call, for a timer or a stream").into();
     }
-    let mut failure = deadline(vitals, "while it ran guest code");
-    failure.backtrace = vitals.backtrace();
-    failure
+    Failed { failure: deadline(vitals, "while it ran guest code"), trace: vitals.trace() }
 }
 
 fn killed(reason: KillReason) -> Failure {
@@ -206,7 +210,7 @@ fn deadline(vitals: &Vitals, place: &str) -> Failure {
 }
 
 /// The host itself panicked; the guest gets the benefit of the doubt.
-pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failure {
+pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failed {
     let said = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
@@ -214,12 +218,12 @@ pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failure {
         .unwrap_or_else(|| "without a message".to_owned());
     tracing::error!(panic = %said, "the host panicked while it ran a guest");
     let message = clean(&format!("the host panicked while it ran the guest: {said}"), MAX_MESSAGE);
-    Failure::new(FailureClass::Released, "host-panic", message)
+    Failure::new(FailureClass::Released, "host-panic", message).into()
 }
 
 /// The sandbox was dropped under the attempt.
-pub(crate) fn sandbox_gone() -> Failure {
-    killed(KillReason::Shutdown)
+pub(crate) fn sandbox_gone() -> Failed {
+    killed(KillReason::Shutdown).into()
 }
 
 /// A guest's text as the rest of the system can hold it: no NUL, which no database column takes,

@@ -1,18 +1,18 @@
 //! One attempt: a fresh store, one instance, one call, and nothing left of it.
 
 use crate::attempt::{Attempt, JobInfo};
+use crate::backtrace::Trace;
 use crate::compile::{Entry, Prepared};
 use crate::limiter::{FUEL_SLICE, LimitHit, MAX_HANDLES, MAX_RANDOM};
-use crate::outcome::{Phase, Stop};
+use crate::outcome::{Failed, Phase, Stop};
 use crate::output::{Collected, Sink};
 use crate::state::State;
 use crate::task::Value;
 use crate::vitals::Vitals;
-use crate::{backtrace, command, handler, outcome};
+use crate::{command, handler, outcome};
 use bytes::Bytes;
 use cofferdam_core::log::LogLevel;
 use cofferdam_core::module::World;
-use cofferdam_core::outcome::Failure;
 use std::sync::Arc;
 use std::time::Instant;
 use wasmtime::{Engine, Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
@@ -27,7 +27,7 @@ pub(crate) async fn attempt(
     prepared: Prepared,
     attempt: Attempt,
     vitals: Arc<Vitals>,
-) -> Result<Value, Failure> {
+) -> Result<Value, Failed> {
     let output = Collected::new(vitals.limits.output_bytes);
     let wasi = wasi(&prepared, &attempt, &vitals, &output);
     let Attempt { info, input, last_checkpoint, host, .. } = attempt;
@@ -46,7 +46,7 @@ async fn call(
     input: &[u8],
     output: &Collected,
     vitals: &Vitals,
-) -> Result<Value, Failure> {
+) -> Result<Value, Failed> {
     match prepared.entry() {
         Entry::Handler(pre) => {
             let guest = pre.instantiate_async(&mut *store).await;
@@ -54,7 +54,7 @@ async fn call(
             let handler = guest.cofferdam_job_handler();
             match handler.call_handle(store, &info.into(), input).await {
                 Ok(Ok(bytes)) => bounded(bytes, vitals),
-                Ok(Err(error)) => Err(handler::failure(&error)),
+                Ok(Err(error)) => Err(handler::failure(&error).into()),
                 Err(error) => Err(outcome::failure(&error, vitals, Phase::Running)),
             }
         }
@@ -71,7 +71,7 @@ pub(crate) async fn describe(
     prepared: Prepared,
     attempt: Attempt,
     vitals: Arc<Vitals>,
-) -> Result<Value, Failure> {
+) -> Result<Value, Failed> {
     let output = Collected::new(0);
     let wasi = wasi(&prepared, &attempt, &vitals, &output);
     let memory = prepared.max_memory_bytes();
@@ -92,11 +92,11 @@ pub(crate) async fn describe(
     }
 }
 
-fn failed(vitals: &Vitals, phase: Phase) -> impl FnOnce(wasmtime::Error) -> Failure {
+fn failed(vitals: &Vitals, phase: Phase) -> impl FnOnce(wasmtime::Error) -> Failed {
     move |error| outcome::failure(&error, vitals, phase)
 }
 
-fn bounded(bytes: Vec<u8>, vitals: &Vitals) -> Result<Value, Failure> {
+fn bounded(bytes: Vec<u8>, vitals: &Vitals) -> Result<Value, Failed> {
     let max = vitals.limits.output_bytes;
     if bytes.len() as u64 > max {
         let error = LimitHit::Output { max }.into();
@@ -162,7 +162,7 @@ fn at_tick(store: &StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadlin
         return Err(Stop::Deadline.into());
     }
     if vitals.tick(now) {
-        vitals.keep_backtrace(backtrace::render(&WasmBacktrace::capture(store)));
+        vitals.keep_trace(Trace::from(&WasmBacktrace::capture(store)));
     }
     Ok(UpdateDeadline::Yield(1))
 }

@@ -18,6 +18,7 @@ use crate::{compile, describe, engine, inspect, linker, run};
 use cofferdam_core::module::{KindInfo, World};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
@@ -34,16 +35,13 @@ struct Inner {
     allocation: Allocation,
     pagemap_scan: bool,
     inboxes: Vec<Arc<Inbox>>,
+    io: Handle,
 }
 
 impl Sandbox {
     /// Starts the ticker and the guest threads. Timers of guests are driven by `io`, which should
     /// be a runtime that guests cannot starve.
-    #[expect(clippy::needless_pass_by_value, reason = "the threads keep copies of it")]
-    pub fn start(
-        settings: SandboxSettings,
-        io: tokio::runtime::Handle,
-    ) -> Result<Self, StartError> {
+    pub fn start(settings: SandboxSettings, io: Handle) -> Result<Self, StartError> {
         let built = engine::build(&settings)?;
         let linker =
             linker::linker(&built.engine).map_err(|error| StartError::Linker(error.into()))?;
@@ -57,10 +55,11 @@ impl Sandbox {
             pagemap_scan: built.pagemap_scan,
             inboxes: Vec::new(),
             settings,
+            io,
         };
         for index in 0..inner.settings.threads.max(1) {
             let inbox = Arc::new(Inbox::new());
-            GuestThread::start(index, Arc::clone(&inbox), Arc::clone(&ticker), io.clone())
+            GuestThread::start(index, Arc::clone(&inbox), Arc::clone(&ticker), inner.io.clone())
                 .map_err(StartError::Thread)?;
             inner.inboxes.push(inbox);
         }
@@ -98,10 +97,10 @@ impl Sandbox {
     /// Starts a component once, within a small budget, and asks which kinds it handles. A command
     /// is only started, and has the one kind `run`.
     pub async fn describe(&self, prepared: &Prepared) -> Result<Vec<KindInfo>, Reject> {
-        let report = self.launch(prepared, describe::attempt(), |prepared, attempt, vitals| {
+        let running = self.launch(prepared, describe::attempt(), |prepared, attempt, vitals| {
             Box::pin(run::describe(prepared, attempt, vitals))
         });
-        match (report.report().await.result, prepared.world()) {
+        match (running.result().await.0, prepared.world()) {
             (Err(failure), _) => Err(Reject::Describe(failure)),
             (Ok(_), World::Command) => Ok(vec![describe::command_kind()]),
             (Ok(Value::Kinds(kinds)), World::Handler) => describe::kinds(&kinds),
@@ -135,11 +134,12 @@ impl Sandbox {
             attempt.limits.clone(),
             attempt.deadline,
         ));
+        let symbols = Arc::clone(prepared.symbols());
         let prepared = prepared.clone();
         let theirs = Arc::clone(&vitals);
         let begin = Box::new(move || call(prepared, attempt, theirs));
         inbox.launch(Launch { id, begin, vitals, done });
-        Running::new(kill, report)
+        Running::new(kill, report, symbols, self.0.io.clone())
     }
 }
 

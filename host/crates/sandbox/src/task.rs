@@ -2,8 +2,9 @@
 
 use crate::bindings::KindDescription;
 use crate::inbox::Inbox;
+use crate::outcome::Failed;
 use crate::vitals::Vitals;
-use cofferdam_core::outcome::{Failure, Usage};
+use cofferdam_core::outcome::Usage;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,11 +24,11 @@ pub(crate) enum Value {
 }
 
 /// The call of a guest. It lives and dies on its thread; dropping it drops the store.
-pub(crate) type GuestFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>>>>;
+pub(crate) type GuestFuture = Pin<Box<dyn Future<Output = Result<Value, Failed>>>>;
 
 /// How a task ended.
 pub(crate) struct Report {
-    pub(crate) result: Result<Value, Failure>,
+    pub(crate) result: Result<Value, Failed>,
     pub(crate) usage: Usage,
 }
 

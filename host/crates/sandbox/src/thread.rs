@@ -5,10 +5,9 @@
 //! tick. Calls never leave their thread.
 
 use crate::inbox::Inbox;
-use crate::outcome;
+use crate::outcome::{self, Failed};
 use crate::task::{Launch, Report, Task, TaskId, Value};
 use crate::ticker::Ticker;
-use cofferdam_core::outcome::Failure;
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -132,7 +131,7 @@ impl GuestThread {
         }
     }
 
-    fn end(&mut self, id: TaskId, result: impl FnOnce(&Task) -> Result<Value, Failure>) {
+    fn end(&mut self, id: TaskId, result: impl FnOnce(&Task) -> Result<Value, Failed>) {
         let Some(task) = self.tasks.remove(&id) else { return };
         self.deadlines.remove(&(task.armed, id));
         let mut result = result(&task);

@@ -1,12 +1,14 @@
 //! What must outlive an attempt's store: whoever ends the attempt from outside cannot ask it.
 
 use crate::attempt::AttemptHost;
+use crate::backtrace::Trace;
 use crate::journal::Journal;
 use crate::kill::KillSwitch;
 use crate::meter::{Deadline, Meter};
+use crate::outcome::Failed;
 use crate::task::Value;
 use cofferdam_core::limits::Limits;
-use cofferdam_core::outcome::{Failure, Usage};
+use cofferdam_core::outcome::Usage;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ struct Place {
     /// The host call that it waits in.
     host_call: Option<&'static str>,
     /// Its backtrace when it was last looked at.
-    backtrace: String,
+    trace: Trace,
     /// When it last reached a tick.
     last_tick: Option<Instant>,
 }
@@ -52,7 +54,7 @@ impl Vitals {
     }
 
     /// What the attempt used, the store's last words included.
-    pub(crate) fn usage(&self, result: &Result<Value, Failure>) -> Usage {
+    pub(crate) fn usage(&self, result: &Result<Value, Failed>) -> Usage {
         let output_bytes = match result {
             Ok(Value::Output(bytes)) => bytes.len() as u64,
             _ => 0,
@@ -88,13 +90,13 @@ impl Vitals {
     }
 
     /// Keeps a backtrace for whoever ends the attempt.
-    pub(crate) fn keep_backtrace(&self, text: String) {
-        self.place().backtrace = text;
+    pub(crate) fn keep_trace(&self, trace: Trace) {
+        self.place().trace = trace;
     }
 
     /// The backtrace that was kept.
-    pub(crate) fn backtrace(&self) -> String {
-        self.place().backtrace.clone()
+    pub(crate) fn trace(&self) -> Trace {
+        self.place().trace.clone()
     }
 
     fn place(&self) -> std::sync::MutexGuard<'_, Place> {
