@@ -1,5 +1,6 @@
 //! Gets work for free slots: woken by notifications, polling as the net beneath them.
 
+use crate::error::chain;
 use crate::execute::Executor;
 use crate::inflight::InFlight;
 use cofferdam_core::ids::WorkerId;
@@ -52,7 +53,7 @@ impl Claimer {
                     continue;
                 }
                 Err(error) => {
-                    warn!(%error, "could not claim jobs");
+                    warn!(error = chain(&error), "could not claim jobs");
                     failures = failures.saturating_add(1);
                     let backoff = self.poll_interval * 2_u32.saturating_pow(failures.min(8));
                     backoff.min(MAX_BACKOFF)

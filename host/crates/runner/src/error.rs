@@ -22,3 +22,15 @@ pub enum ErrorKind {
 pub(crate) fn kind_of_store_error(error: &cofferdam_store::StoreError) -> ErrorKind {
     if error.is_transient() { ErrorKind::Unavailable } else { ErrorKind::Internal }
 }
+
+/// An error and what caused it, for the log: libraries do not repeat their sources.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

@@ -1,5 +1,6 @@
 //! Runs one claimed job: from the claim to an outcome that is on its way to the database.
 
+use crate::error::chain;
 use crate::finish::Ended;
 use crate::host::Host;
 use crate::inflight::InFlight;
@@ -157,7 +158,7 @@ impl Executor {
 
 /// The job goes back untouched: what failed is ours and passes.
 fn given_back(error: &dyn std::error::Error) -> Failure {
-    warn!(error, "gave a job back before it started");
+    warn!(error = chain(error), "gave a job back before it started");
     Failure::new(FailureClass::Released, "load-failed", error.to_string())
 }
 

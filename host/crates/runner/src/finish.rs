@@ -4,6 +4,7 @@
 //! way goes with the next one. So a quiet worker answers without delay and a busy one commits in
 //! groups, with no timer to tune.
 
+use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::logs::Buffers;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
@@ -64,7 +65,7 @@ impl Finisher {
         }
         if let Err(error) = self.store.append_logs(&chunks).await {
             // A log is worth less than an outcome: it is not retried.
-            warn!(%error, chunks = chunks.len(), "lost captured log lines");
+            warn!(error = chain(&error), chunks = chunks.len(), "lost captured log lines");
         }
     }
 
@@ -74,7 +75,8 @@ impl Finisher {
         match self.write_with_retries(finishes).await {
             Ok(()) => {}
             Err(error) if error.is_transient() => error!(
-                %error, outcomes = finishes.len(),
+                error = chain(&error),
+                outcomes = finishes.len(),
                 "gave up writing outcomes; their leases will be rescued"
             ),
             Err(_) if finishes.len() > 1 => {
@@ -97,15 +99,19 @@ impl Finisher {
         let mut waits = RETRY_WAITS.iter();
         loop {
             match self.store.finish(self.worker, finishes).await {
-                Ok(finished) => {
-                    for stale in finished.iter().filter(|finished| finished.applied.is_none()) {
+                Ok(answers) => {
+                    for stale in answers.iter().filter(|answer| answer.applied.is_none()) {
                         info!(lease = %stale.key, "dropped the late outcome of a lost lease");
                     }
                     return Ok(());
                 }
                 Err(error) if error.is_transient() => {
                     let Some(wait) = waits.next() else { return Err(error) };
-                    warn!(%error, outcomes = finishes.len(), "could not write outcomes yet");
+                    warn!(
+                        error = chain(&error),
+                        outcomes = finishes.len(),
+                        "could not write outcomes yet"
+                    );
                     tokio::time::sleep(*wait).await;
                 }
                 Err(error) => return Err(error),
@@ -115,5 +121,5 @@ impl Finisher {
 }
 
 fn log_refused(key: LeaseKey, error: &StoreError) {
-    error!(%error, lease = %key, "the outcome was refused; its lease will be rescued");
+    error!(error = chain(&error), lease = %key, "the outcome was refused; its lease will be rescued");
 }

@@ -1,5 +1,6 @@
 //! Renews the leases of running attempts, and kills those that were lost.
 
+use crate::error::chain;
 use crate::inflight::InFlight;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_sandbox::KillReason;
@@ -49,7 +50,9 @@ impl Heartbeat {
         let beats = match self.store.heartbeat(self.worker, keys).await {
             Ok(beats) => beats,
             // The leases may still be good, so the guests go on until the fence.
-            Err(error) => return warn!(%error, leases = keys.len(), "could not renew leases"),
+            Err(error) => {
+                return warn!(error = chain(&error), leases = keys.len(), "could not renew leases");
+            }
         };
         let mut held = HashSet::with_capacity(beats.len());
         for beat in &beats {
@@ -70,9 +73,9 @@ impl Heartbeat {
     /// Kills attempts whose leases could not be renewed in time. Looks ten times as often as the
     /// leases are renewed, and fences that much earlier, so that the kill is never late.
     async fn fence_loop(&self, stop: &CancellationToken) {
-        let step = self.interval / 10;
-        let bound = self.staleness.saturating_sub(step * 2);
-        while stop.run_until_cancelled(tokio::time::sleep(step)).await.is_some() {
+        let look = self.interval / 10;
+        let bound = self.staleness.saturating_sub(look * 2);
+        while stop.run_until_cancelled(tokio::time::sleep(look)).await.is_some() {
             let fenced = self.inflight.fence(Instant::now(), bound);
             if fenced > 0 {
                 warn!(attempts = fenced, "killed attempts whose leases could not be renewed");

@@ -1,5 +1,6 @@
 //! What a running guest may ask of the platform.
 
+use crate::error::chain;
 use crate::logs::Buffer;
 use async_trait::async_trait;
 use cofferdam_core::history::bounded_text;
@@ -40,7 +41,7 @@ impl Host {
         let answer = self.control.spawn(call).await;
         // The guest is told that it failed, not why: our errors are the operator's.
         answer.map_err(|_| "the host failed".to_owned())?.map_err(|error| {
-            warn!(job = %self.key.job, %error, "a host call of a guest failed");
+            warn!(job = %self.key.job, error = chain(&error), "a host call of a guest failed");
             "the host could not reach its database".to_owned()
         })
     }

@@ -4,6 +4,7 @@
 //! every half second while the attempt runs, and the rest just before its outcome, so that whoever
 //! sees a job ended can read all of its log.
 
+use crate::error::chain;
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::log::LogLine;
 use cofferdam_store::{LogChunk, Progress, Store};
@@ -85,13 +86,13 @@ impl Buffers {
         if !chunks.is_empty()
             && let Err(error) = store.append_logs(&chunks).await
         {
-            warn!(%error, chunks = chunks.len(), "lost captured log lines");
+            warn!(error = chain(&error), chunks = chunks.len(), "lost captured log lines");
         }
         let progress: Vec<_> = buffers.iter().filter_map(|buffer| buffer.take_progress()).collect();
         if !progress.is_empty()
             && let Err(error) = store.set_progress(&progress).await
         {
-            warn!(%error, attempts = progress.len(), "lost reports of progress");
+            warn!(error = chain(&error), attempts = progress.len(), "lost reports of progress");
         }
     }
 

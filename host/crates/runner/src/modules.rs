@@ -39,6 +39,7 @@ pub(crate) enum LoadError {
 }
 
 type Loading = Arc<OnceCell<Prepared>>;
+type Schemas = LruCache<(VersionId, KindName), Option<Arc<Schema>>>;
 
 /// The components and schemas that this process has at hand. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ struct Inner {
     /// One entry a component that is being loaded, so that a burst of jobs compiles it once.
     loading: Mutex<HashMap<Digest, Loading>>,
     /// `None` where the kind takes any payload.
-    schemas: Mutex<LruCache<(VersionId, KindName), Option<Arc<Schema>>>>,
+    schemas: Mutex<Schemas>,
 }
 
 /// A panic while one of these locks is held leaves a cache that is still whole.

@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn one_missed_beat_must_not_condemn_a_worker() {
         let settings = WorkerSettings {
-            heartbeat_staleness: Duration::from_secs(60),
+            heartbeat_staleness: Duration::from_mins(1),
             ..WorkerSettings::default()
         };
         let error = settings.check().unwrap_err();

@@ -1,6 +1,7 @@
 //! A worker: everything above, wired together, from its registration to its drain.
 
 use crate::claim::{Claimer, listen};
+use crate::error::chain;
 use crate::execute::Executor;
 use crate::finish::Finisher;
 use crate::heartbeat::Heartbeat;
@@ -188,7 +189,7 @@ impl Worker {
         info!(worker = %self.id, running, "draining");
         self.registration.draining.cancel();
         if let Err(error) = self.registration.upsert().await {
-            warn!(%error, "could not tell that the worker drains");
+            warn!(error = chain(&error), "could not tell that the worker drains");
         }
         self.intake.stop().await;
 
@@ -203,7 +204,7 @@ impl Worker {
         // The last sender of outcomes went with the claimer and the attempts, so the writer ends
         // once everything is written or given up.
         if let Err(error) = self.finisher.await {
-            warn!(%error, "the writer of outcomes stopped early");
+            warn!(error = chain(&error), "the writer of outcomes stopped early");
         }
         self.support.stop().await;
         self.registration.goodbye().await;
@@ -236,7 +237,7 @@ impl Registration {
         ticks.tick().await;
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
             if let Err(error) = self.upsert().await {
-                warn!(%error, "could not renew the registration");
+                warn!(error = chain(&error), "could not renew the registration");
             }
         }
     }
@@ -245,7 +246,7 @@ impl Registration {
         let removed = self.store.remove_worker(self.row.id);
         match tokio::time::timeout(GOODBYE, removed).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => warn!(%error, "could not remove the registration"),
+            Ok(Err(error)) => warn!(error = chain(&error), "could not remove the registration"),
             Err(_) => warn!("the database did not answer the goodbye in time"),
         }
     }

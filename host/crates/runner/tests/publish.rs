@@ -1,5 +1,7 @@
 //! What may become a version, and what is refused with nothing stored.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
 use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::TenantId;
 use cofferdam_core::limits::MAX_COMPONENT;

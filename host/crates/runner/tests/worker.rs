@@ -66,7 +66,7 @@ async fn a_running_job_is_cancelled_within_a_second() {
     let worker = platform.worker(settings).await;
     for kind in ["sleep", "spin"] {
         let mut job = new_job(&format!("misbehave/{kind}"), "null");
-        job.options.limits.deadline = Some(Duration::from_secs(60));
+        job.options.limits.deadline = Some(Duration::from_mins(1));
         let id = platform.submit_job(job).await;
         platform.in_state(id, JobState::Running).await;
 
@@ -88,7 +88,7 @@ async fn a_lost_notification_costs_a_cancel_one_heartbeat() {
     platform.push("misbehave").await;
     let worker = platform.worker(Platform::quick()).await;
     let mut job = new_job("misbehave/sleep", "null");
-    job.options.limits.deadline = Some(Duration::from_secs(60));
+    job.options.limits.deadline = Some(Duration::from_mins(1));
     let id = platform.submit_job(job).await;
     platform.in_state(id, JobState::Running).await;
 
@@ -107,7 +107,7 @@ async fn a_drain_gives_running_jobs_back_without_burning_an_attempt() {
     platform.push("misbehave").await;
     let worker = platform.worker(Platform::quick()).await;
     let mut job = new_job("misbehave/sleep", "null");
-    job.options.limits.deadline = Some(Duration::from_secs(60));
+    job.options.limits.deadline = Some(Duration::from_mins(1));
     let id = platform.submit_job(job).await;
     platform.in_state(id, JobState::Running).await;
 
@@ -140,10 +140,10 @@ async fn an_attempt_whose_lease_was_taken_is_killed_and_its_outcome_is_dropped()
     // Given a running job,
     let platform = Platform::start().await;
     platform.push("misbehave").await;
-    let settings = WorkerSettings { rescue_interval: Duration::from_secs(60), ..Platform::quick() };
+    let settings = WorkerSettings { rescue_interval: Duration::from_mins(1), ..Platform::quick() };
     let worker = platform.worker(settings).await;
     let mut job = new_job("misbehave/slow", r#"{"ms": 3000}"#);
-    job.options.limits.deadline = Some(Duration::from_secs(60));
+    job.options.limits.deadline = Some(Duration::from_mins(1));
     let id = platform.submit_job(job).await;
     let first = platform.in_state(id, JobState::Running).await;
 

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// How long a job of a test may take before the test fails. Generous: machines are shared.
-pub const BOUND: Duration = Duration::from_secs(60);
+pub const BOUND: Duration = Duration::from_mins(1);
 
 /// See the module's documentation.
 pub struct Platform {
@@ -183,8 +183,8 @@ impl Platform {
             worker: WorkerId::from_uuid(Uuid::now_v7()),
             queues: Vec::new(),
             max: 1,
-            default_deadline: Duration::from_secs(300),
-            deadline_cap: Duration::from_secs(3600),
+            default_deadline: Duration::from_mins(5),
+            deadline_cap: Duration::from_hours(1),
         };
         let claimed = self.store.claim(&request, &mut ClaimCursor::default()).await;
         claimed.expect("the database answers").first().expect("a job to claim").key

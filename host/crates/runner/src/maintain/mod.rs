@@ -8,6 +8,7 @@ mod partitions;
 mod promote;
 mod rescue;
 
+use crate::error::chain;
 use cofferdam_store::{Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use tracing::warn;
 const BATCH: usize = 500;
 
 /// How often history tables get partitions for the days ahead.
-const PARTITION_INTERVAL: Duration = Duration::from_secs(3600);
+const PARTITION_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The intervals of the sweeps.
 pub(crate) struct Intervals {
@@ -74,7 +75,9 @@ fn sweep<F, R>(
             match run_once(store.clone()).await {
                 Ok(0) => {}
                 Ok(_) => wake.notify_one(),
-                Err(error) => warn!(sweep = name, %error, "a sweep failed; it runs again"),
+                Err(error) => {
+                    warn!(sweep = name, error = chain(&error), "a sweep failed; it runs again");
+                }
             }
         }
     });
