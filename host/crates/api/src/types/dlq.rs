@@ -5,10 +5,13 @@ use super::{ErrorView, LimitsView, LogView, RetryVersion, UsageView};
 use cofferdam_core::Time;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::ids::JobId;
+use cofferdam_core::limits::Limits;
 use cofferdam_core::module::{Digest, VersionName};
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
+use cofferdam_core::settings;
 use cofferdam_core::state::JobState;
 use cofferdam_core::units;
+use cofferdam_store::{DlqEntry, DlqSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +43,10 @@ pub struct DlqView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ClassWord>)]
     pub class: Option<FailureClass>,
-    /// The message of its last attempt.
+    /// The same for programs, as the handler or the sandbox has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The same for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Which budget a dead job used up: `attempts` or `crashed`.
@@ -56,6 +62,27 @@ pub struct DlqView {
     /// When it ended.
     #[schema(value_type = String, format = DateTime)]
     pub finished_at: Time,
+}
+
+impl From<DlqSummary> for DlqView {
+    fn from(letter: DlqSummary) -> Self {
+        Self {
+            id: letter.id,
+            state: letter.state,
+            module: letter.module,
+            version: letter.version,
+            kind: letter.kind,
+            queue: letter.queue,
+            class: Some(letter.class),
+            code: Some(letter.code),
+            message: Some(letter.message),
+            reason: letter.reason,
+            attempts: letter.counters.attempts,
+            crashes: letter.counters.crashes,
+            created_at: letter.created_at,
+            finished_at: letter.finished_at,
+        }
+    }
 }
 
 /// A dead letter, whole, without its input: see `GET /api/v1/jobs/{id}/input`.
@@ -82,6 +109,23 @@ pub struct DlqDetail {
     /// What its submitter said about it.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+}
+
+impl From<DlqEntry> for DlqDetail {
+    fn from(entry: DlqEntry) -> Self {
+        let kind = entry.kind_settings.unwrap_or_default();
+        let limits = settings::limits(&entry.options, &kind, &Limits::caps());
+        Self {
+            letter: DlqView::from(entry.summary),
+            digest: entry.version.map(|version| version.digest),
+            input_bytes: entry.payload_bytes,
+            errors: entry.errors.into_iter().map(ErrorView::from).collect(),
+            log: entry.log.into_iter().map(LogView::from).collect(),
+            limits: LimitsView::from(&limits),
+            usage: Some(UsageView::from(entry.usage)),
+            metadata: entry.options.metadata,
+        }
+    }
 }
 
 /// Which dead letters.
@@ -128,6 +172,9 @@ pub struct RetryAllBody {
 pub struct Retried {
     /// The number.
     pub retried: u64,
+    /// How many were left where they are, because their module has no version as asked for.
+    #[serde(default)]
+    pub skipped: u64,
 }
 
 /// Which dead letters to delete: exactly one of `ids`, `kind` and `all`.

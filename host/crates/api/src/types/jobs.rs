@@ -7,11 +7,14 @@ use cofferdam_core::class::FailureClass;
 use cofferdam_core::history::ErrorEntry;
 use cofferdam_core::ids::{JobId, RunLease, WorkerId};
 use cofferdam_core::job::Priority;
+use cofferdam_core::limits::Limits;
 use cofferdam_core::module::VersionName;
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
 use cofferdam_core::outcome::Usage;
+use cofferdam_core::settings;
 use cofferdam_core::state::JobState;
 use cofferdam_core::units;
+use cofferdam_store::{self as store, JobDetail, JobProgress};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +46,7 @@ pub struct JobSummary {
     /// 1 (highest) to 4.
     #[schema(value_type = u8, minimum = 1, maximum = 4)]
     pub priority: Priority,
-    /// The attempts that counted against `max_attempts`.
+    /// The attempts that count against `max_attempts`, the one that runs or succeeded included.
     pub attempts: u32,
     /// When it was submitted.
     #[schema(value_type = String, format = DateTime)]
@@ -67,6 +70,33 @@ pub struct JobSummary {
     /// The message of its last failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// The attempts that count, which the platform counts when they have failed.
+fn attempts(state: JobState, failed: u32) -> u32 {
+    let one_more = matches!(state, JobState::Running | JobState::Completed);
+    failed.saturating_add(u32::from(one_more))
+}
+
+impl From<store::JobSummary> for JobSummary {
+    fn from(job: store::JobSummary) -> Self {
+        Self {
+            id: job.id,
+            state: job.state,
+            module: job.module,
+            version: job.version,
+            kind: job.kind,
+            queue: job.queue,
+            priority: job.priority,
+            attempts: attempts(job.state, job.counters.attempts),
+            created_at: job.created_at,
+            run_at: Some(job.run_at),
+            started_at: job.started_at,
+            finished_at: job.finished_at,
+            class: job.class,
+            message: job.message,
+        }
+    }
 }
 
 /// A job, whole, without its input and output.
@@ -114,6 +144,47 @@ pub struct JobView {
     /// Which budget a dead job used up: `attempts` or `crashed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl From<JobDetail> for JobView {
+    fn from(job: JobDetail) -> Self {
+        let kind = job.kind_settings.unwrap_or_default();
+        let limits = settings::limits(&job.options, &kind, &Limits::caps());
+        Self {
+            max_attempts: settings::retry_policy(&job.options, &kind).max_attempts,
+            crashes: job.counters.crashes,
+            errors: job.errors.into_iter().map(ErrorView::from).collect(),
+            usage: job.usage.map(UsageView::from),
+            progress: job
+                .progress
+                .map(|JobProgress { percent, note }| ProgressView { percent, note }),
+            worker: job.worker,
+            deadline_at: job.deadline_at,
+            limits: LimitsView::from(&limits),
+            args: job.options.args,
+            metadata: job.options.metadata,
+            input_bytes: job.payload_bytes,
+            output_bytes: job.output_bytes,
+            cause: job.cause,
+            reason: job.reason,
+            summary: JobSummary {
+                id: job.id,
+                state: job.state,
+                module: job.module,
+                version: job.version.map(|version| version.name),
+                kind: job.kind,
+                queue: job.queue,
+                priority: job.priority,
+                attempts: attempts(job.state, job.counters.attempts),
+                created_at: job.created_at,
+                run_at: Some(job.run_at),
+                started_at: job.started_at,
+                finished_at: job.finished_at,
+                class: job.class,
+                message: job.message,
+            },
+        }
+    }
 }
 
 /// An attempt that did not succeed.
@@ -243,7 +314,7 @@ pub enum RetryVersion {
     /// The one that it asked for when it was submitted.
     #[default]
     Same,
-    /// Whatever is current when it starts.
+    /// The one that is current now.
     Current,
     /// This one.
     Named(VersionName),

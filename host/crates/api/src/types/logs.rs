@@ -2,7 +2,8 @@
 
 use super::schema::LevelWord;
 use cofferdam_core::ids::RunLease;
-use cofferdam_core::log::LogLevel;
+use cofferdam_core::log::{LogLevel, LogLine};
+use cofferdam_store::LoggedLine;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -38,6 +39,20 @@ pub struct LogView {
     pub fields: Vec<(String, String)>,
 }
 
+impl From<LoggedLine> for LogView {
+    fn from(logged: LoggedLine) -> Self {
+        let LogLine { at_ms, level, message, fields } = logged.line;
+        Self {
+            attempt: logged.attempt,
+            run_lease: logged.position.run_lease,
+            at_ms,
+            level,
+            message,
+            fields,
+        }
+    }
+}
+
 /// Which lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -46,8 +61,7 @@ pub struct LogQuery {
     /// The `next` of the lines before these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many chunks of lines at most, 1 to 200; 50 when left out. A chunk is what a worker
-    /// stored at once.
+    /// How many lines at most, 1 to 200; 50 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,

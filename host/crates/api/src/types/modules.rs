@@ -8,6 +8,7 @@ use cofferdam_core::name::{KindName, ModuleName, QueueName};
 use cofferdam_core::retry::Backoff;
 use cofferdam_core::settings::KindSettings;
 use cofferdam_core::units;
+use cofferdam_store as store;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
@@ -142,6 +143,13 @@ pub struct ModuleView {
     pub kinds: Vec<KindName>,
 }
 
+impl From<store::ModuleSummary> for ModuleView {
+    fn from(module: store::ModuleSummary) -> Self {
+        let store::ModuleSummary { id: _, name, current, versions, created_at, kinds } = module;
+        Self { name, current, versions, created_at, kinds }
+    }
+}
+
 /// A module, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ModuleDetail {
@@ -155,6 +163,22 @@ pub struct ModuleDetail {
     pub versions: Vec<VersionView>,
     /// The kinds of the current version.
     pub kinds: Vec<KindView>,
+}
+
+impl From<store::ModuleDetail> for ModuleDetail {
+    fn from(module: store::ModuleDetail) -> Self {
+        let current = module.current().cloned();
+        Self {
+            current: current.as_ref().map(|version| version.name.clone()),
+            versions: module.versions.iter().map(VersionView::from).collect(),
+            kinds: current.map(|version| kinds(version.kinds)).unwrap_or_default(),
+            name: module.name,
+        }
+    }
+}
+
+fn kinds(kinds: Vec<(KindInfo, KindSettings)>) -> Vec<KindView> {
+    kinds.into_iter().map(|(kind, settings)| KindView::new(kind, settings)).collect()
 }
 
 /// A version in a list.
@@ -182,6 +206,20 @@ pub struct VersionView {
     pub quarantined_at: Option<Time>,
 }
 
+impl From<&store::VersionDetail> for VersionView {
+    fn from(version: &store::VersionDetail) -> Self {
+        Self {
+            version: version.name.clone(),
+            digest: version.digest,
+            world: version.world,
+            bytes: version.bytes,
+            created_at: version.created_at,
+            active: version.active,
+            quarantined_at: None,
+        }
+    }
+}
+
 /// A version, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VersionDetail {
@@ -198,4 +236,17 @@ pub struct VersionDetail {
     pub manifest: Manifest,
     /// The interfaces that it imports: its permissions.
     pub imports: Vec<String>,
+}
+
+impl VersionDetail {
+    /// A version of a module.
+    pub(crate) fn new(module: ModuleName, version: store::VersionDetail) -> Self {
+        Self {
+            module,
+            version: VersionView::from(&version),
+            kinds: kinds(version.kinds),
+            manifest: version.manifest,
+            imports: version.imports,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use cofferdam_core::Time;
 use cofferdam_core::ids::WorkerId;
 use cofferdam_core::name::QueueName;
+use cofferdam_store::WorkerInfo;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -33,4 +34,21 @@ pub struct WorkerView {
     pub queues: Vec<QueueName>,
     /// Whether it takes no more jobs.
     pub draining: bool,
+}
+
+impl From<WorkerInfo> for WorkerView {
+    fn from(worker: WorkerInfo) -> Self {
+        Self {
+            id: worker.id,
+            hostname: worker.hostname,
+            pid: worker.pid,
+            version: worker.version,
+            slots: worker.slots,
+            occupied: worker.occupied,
+            started_at: worker.started_at,
+            seen_at: worker.seen_at,
+            queues: worker.queues,
+            draining: worker.draining,
+        }
+    }
 }
