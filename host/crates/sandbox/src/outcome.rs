@@ -71,7 +71,9 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
         return failure;
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
-        let message = format!("the guest called exit({}) instead of returning", exit.0);
+        // WASI 0.2 often carries no more than "failed", which arrives as 1: no number is named.
+        let how = if exit.0 == 0 { "a success" } else { "a failure" };
+        let message = format!("the guest exited with {how} instead of returning from its call");
         return Failure::new(FailureClass::Error, format!("exit-{}", exit.0), message);
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
