@@ -2,17 +2,16 @@
 //! the sandbox, in a loop on one thread, without limits on output and logs, kill switches, budgets
 //! or bookkeeping.
 
-use anyhow::{Result, anyhow, ensure};
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker, ResourceTable};
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
-    UpdateDeadline,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Store,
+    UpdateDeadline, bail, format_err,
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 wasmtime::component::bindgen!({
     path: "../wit",
-    world: "handler",
+    world: "handler-full",
     imports: { default: async },
     exports: { default: async },
 });
@@ -22,7 +21,7 @@ use cofferdam::job::{control, log, types};
 /// A loop over one component.
 pub(crate) struct Bare {
     engine: Engine,
-    handler: HandlerPre<Guest>,
+    handler: HandlerFullPre<Guest>,
 }
 
 /// What a store holds.
@@ -41,7 +40,7 @@ impl Bare {
         log::add_to_linker::<_, HasSelf<_>>(&mut linker, |guest| guest)?;
         control::add_to_linker::<_, HasSelf<_>>(&mut linker, |guest| guest)?;
         let pre: InstancePre<Guest> = linker.instantiate_pre(&component)?;
-        Ok(Self { engine, handler: HandlerPre::new(pre)? })
+        Ok(Self { engine, handler: HandlerFullPre::new(pre)? })
     }
 
     /// Runs `attempts` of `echo`, one after the other.
@@ -58,8 +57,10 @@ impl Bare {
                 .cofferdam_job_handler()
                 .call_handle(&mut store, &info, &vec![7; payload])
                 .await?
-                .map_err(|error| anyhow!("the echo failed: {}", error.message))?;
-            ensure!(output.len() == payload, "the echo is not what was said");
+                .map_err(|error| format_err!("the echo failed: {}", error.message))?;
+            if output.len() != payload {
+                bail!("the echo is not what was said");
+            }
         }
         Ok(())
     }

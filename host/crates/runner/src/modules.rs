@@ -84,10 +84,15 @@ impl Modules {
         lock(&self.0.prepared).put(digest, prepared);
     }
 
+    /// The compiled component, if it is in memory.
+    pub(crate) fn at_hand(&self, digest: Digest) -> Option<Prepared> {
+        lock(&self.0.prepared).get(&digest).cloned()
+    }
+
     /// The compiled component, from memory or else read and compiled now.
     pub(crate) async fn get(&self, digest: Digest) -> Result<Prepared, LoadError> {
-        if let Some(prepared) = lock(&self.0.prepared).get(&digest) {
-            return Ok(prepared.clone());
+        if let Some(prepared) = self.at_hand(digest) {
+            return Ok(prepared);
         }
         let cell = lock(&self.0.loading).entry(digest).or_default().clone();
         let loaded = cell.get_or_try_init(|| self.load(digest)).await.cloned();

@@ -14,7 +14,7 @@ use cofferdam_core::manifest::{MAX_ENV, Manifest};
 use cofferdam_core::module::{Digest, KindInfo, VersionName, World};
 use cofferdam_core::name::{KindName, ModuleName};
 use cofferdam_core::settings::KindSettings;
-use cofferdam_sandbox::Reject;
+use cofferdam_sandbox::{Prepared, Reject};
 use cofferdam_store::{NewVersion, Store, StoreError};
 use std::time::Instant;
 use thiserror::Error;
@@ -195,13 +195,11 @@ impl Publisher {
         on_stage(Stage::Compiling);
         let started = Instant::now();
         let component = inspection.component;
-        let sandbox = self.modules.sandbox().clone();
-        let (component, prepared) = tokio::task::spawn_blocking(move || {
-            let prepared = sandbox.compile(&component)?;
-            Ok::<_, Reject>((component, prepared))
-        })
-        .await
-        .map_err(PublishError::Interrupted)??;
+        let (component, prepared) = match self.modules.at_hand(digest) {
+            // The same bytes under another name, or once more.
+            Some(prepared) => (component, prepared),
+            None => self.compile(component).await?,
+        };
         let compile_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
 
         on_stage(Stage::Describing);
@@ -242,6 +240,15 @@ impl Publisher {
             bytes: size,
             compile_ms,
         })
+    }
+
+    async fn compile(&self, component: Vec<u8>) -> Result<(Vec<u8>, Prepared), PublishError> {
+        let sandbox = self.modules.sandbox().clone();
+        let compiled = tokio::task::spawn_blocking(move || {
+            let prepared = sandbox.compile(&component)?;
+            Ok::<_, Reject>((component, prepared))
+        });
+        Ok(compiled.await.map_err(PublishError::Interrupted)??)
     }
 }
 

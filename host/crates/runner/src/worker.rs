@@ -25,8 +25,8 @@ use uuid::Uuid;
 /// How often a worker says that it is there.
 const REGISTER_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How long the goodbye to the database may take.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// How long a drain waits for the database to take a change of the registration.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,10 +188,8 @@ impl Worker {
         let running = self.inflight.len();
         info!(worker = %self.id, running, "draining");
         self.registration.draining.cancel();
-        if let Err(error) = self.registration.upsert().await {
-            warn!(error = chain(&error), "could not tell that the worker drains");
-        }
         self.intake.stop().await;
+        self.registration.tell(self.registration.upsert()).await;
 
         tokio::select! {
             () = self.inflight.empty() => {}
@@ -243,11 +241,15 @@ impl Registration {
     }
 
     async fn goodbye(&self) {
-        let removed = self.store.remove_worker(self.row.id);
-        match tokio::time::timeout(GOODBYE, removed).await {
+        self.tell(self.store.remove_worker(self.row.id)).await;
+    }
+
+    /// Tells the database something that a drain does not wait for long.
+    async fn tell(&self, what: impl Future<Output = Result<(), StoreError>>) {
+        match tokio::time::timeout(PATIENCE, what).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => warn!(error = chain(&error), "could not remove the registration"),
-            Err(_) => warn!("the database did not answer the goodbye in time"),
+            Ok(Err(error)) => warn!(error = chain(&error), "could not change the registration"),
+            Err(_) => warn!("the database did not take the registration in time"),
         }
     }
 }
