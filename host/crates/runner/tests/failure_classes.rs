@@ -208,6 +208,7 @@ async fn a_panic_leaves_its_message_and_a_backtrace_with_function_names() {
     let error = job.errors.last().unwrap();
     assert!(error.message.contains("a handler's own panic"), "{}", error.message);
     assert!(error.backtrace.contains("misbehave::crashes::panic"), "{}", error.backtrace);
+    assert!(error.backtrace.contains("misbehave/src/crashes.rs:"), "{}", error.backtrace);
     stop(worker).await;
 }
 

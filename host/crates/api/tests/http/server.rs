@@ -106,7 +106,8 @@ pub(crate) fn request(method: Method, path: &str, body: Body) -> Request<Body> {
 
 /// A server on a port of its own, which stops when this is dropped.
 pub(crate) struct Server {
-    pub(crate) platform: Platform,
+    /// Its database lives as long as it does.
+    _platform: Platform,
     pub(crate) address: SocketAddr,
     _stop: DropGuard,
 }
@@ -119,7 +120,7 @@ impl Server {
         let stop = CancellationToken::new();
         let app = app(&platform, None);
         tokio::spawn(cofferdam_api::serve(listener, app, stop.clone()));
-        Self { platform, address, _stop: stop.drop_guard() }
+        Self { _platform: platform, address, _stop: stop.drop_guard() }
     }
 }
 

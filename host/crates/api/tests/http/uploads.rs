@@ -38,9 +38,8 @@ fn head(query: &str, length: usize) -> String {
     )
 }
 
-/// The answer on a connection to which nothing more is written.
+/// The answer on a connection that the server closes after it.
 async fn answer<T: DeserializeOwned>(mut connection: TcpStream) -> (u16, T) {
-    connection.shutdown().await.expect("the connection is open");
     let mut bytes = Vec::new();
     timeout(BOUND, connection.read_to_end(&mut bytes)).await.expect("in time").expect("an answer");
     let text = String::from_utf8(bytes).expect("text");

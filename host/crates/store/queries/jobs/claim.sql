@@ -7,9 +7,10 @@
 -- $5   the lane that was served last: turns go on after it
 -- $6   deadline in milliseconds of jobs whose kind names none
 -- $7   longest deadline in milliseconds
--- $8.. queue id, priority, run_at and job id of the keys behind which to look. A pass with keys
---      visits only their lanes. A pass without keys finds every lane with work and starts at the
---      head of each.
+-- $8..$11  queue id, priority, run_at and job id of the keys behind which to look. A pass with
+--      keys visits only their lanes. A pass without keys finds every lane with work and starts at
+--      the head of each.
+-- $12  how many of the lanes with work to name, so that the next pass knows them
 --
 -- Index: ready_in_order, for all of it. Dead entries pile up at the head of a lane, where jobs
 -- leave, and every scan from the head wades through them: the keys are what keeps the cost flat.
@@ -124,7 +125,13 @@ SELECT work.*,
        q.name AS queue,
        checkpoint.bytes AS checkpoint,
        now() AS claimed_at,
-       (SELECT count(*) FROM chosen) AS chosen
+       (SELECT count(*) FROM chosen) AS chosen,
+       ARRAY(
+           SELECT l.queue_id FROM lane_with_work AS l
+           WHERE l.queue_id IS NOT NULL
+           ORDER BY l.queue_id <= $5, l.queue_id
+           LIMIT $12
+       ) AS lanes
 FROM work
 JOIN tenants AS t ON t.id = work.tenant_id
 JOIN queues AS q ON q.id = work.queue_id

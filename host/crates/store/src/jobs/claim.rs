@@ -1,6 +1,6 @@
 //! Leasing jobs to a worker.
 
-use super::cursor::{ClaimCursor, Key, KeyArrays, Taken};
+use super::cursor::{ClaimCursor, Key, KeyArrays, MAX_KNOWN_LANES, Taken};
 use super::finish::{Finish, FinishEnd};
 use crate::convert::{convert, count, duration, from_json, length, millis_at_least_one, parse};
 use crate::error::StoreError;
@@ -115,6 +115,7 @@ struct Row {
     checkpoint: Option<Vec<u8>>,
     claimed_at: Time,
     chosen: i64,
+    lanes: Vec<i64>,
 }
 
 impl Row {
@@ -178,7 +179,8 @@ impl Store {
     /// turn. Each job goes to one claimer, however many ask.
     ///
     /// An empty answer means that there was nothing to claim. A short one does not: ask again
-    /// while there is room.
+    /// while there is room. (Only when the index is full of dead entries, jobs in queues that this
+    /// claimer does not know yet may have to wait for a few more calls.)
     pub async fn claim(
         &self,
         request: &ClaimRequest,
@@ -202,17 +204,14 @@ impl Store {
             };
             claimed.extend(pass.jobs);
             if !pass.short {
-                return Ok(claimed);
+                break;
             }
-            if !from_head {
-                from_head = cursor.may_head(Instant::now());
-                if from_head {
-                    continue;
-                }
-                return Ok(claimed);
+            if !from_head && cursor.may_head(Instant::now()) {
+                from_head = true;
+                continue;
             }
-            if !claimed.is_empty() || !self.wait_for_lane(request).await? {
-                return Ok(claimed);
+            if !from_head || !claimed.is_empty() || !self.wait_for_lane(request).await? {
+                break;
             }
         }
         Ok(claimed)
@@ -239,15 +238,16 @@ impl Store {
             .bind(keys.priorities)
             .bind(keys.run_at)
             .bind(keys.jobs)
+            .bind(length(MAX_KNOWN_LANES))
             .fetch_all(self.pool())
             .await?;
-        if from_head {
-            let now = Instant::now();
-            cursor.head_took(now.saturating_duration_since(started), now);
-        }
+        cursor.took(started, Instant::now(), from_head);
         let chosen = rows.first().map_or(0, |row| row.chosen);
         let short = chosen < length(room);
         let taken: Vec<_> = rows.iter().map(Row::taken).collect();
+        if let Some(row) = rows.first() {
+            cursor.meet(&row.lanes);
+        }
         cursor.learn(&taken, rows.first().map(|row| row.claimed_at), short, from_head);
         Ok(Pass { jobs: self.readable(request.worker, rows).await, short })
     }

@@ -17,10 +17,13 @@ const SLACK: TimeDelta = TimeDelta::seconds(2);
 /// After so many passes behind keys there is one from the head, however busy the lanes are.
 const KEYED_PASSES: u32 = 32;
 /// The most lanes that are remembered: each costs four probes of the index in every pass.
-const MAX_LANES: usize = 64;
-/// A pass from the head that took longer than this found much to wade through. The next one waits
-/// until it is at most a twentieth of the time.
+pub(super) const MAX_KNOWN_LANES: usize = 64;
+/// A pass from the head that takes longer than this, and so many times as long as one behind keys,
+/// wades through dead entries. After a few of them in a row (a busy machine makes one), the next
+/// is put off until they are at most a twentieth of the time.
 const SLOW_PASS: Duration = Duration::from_millis(5);
+const SLOW_PASS_FACTOR: u32 = 8;
+const SLOW_PASSES: u32 = 3;
 const SLOW_PASS_SHARE: u32 = 20;
 
 const PRIORITIES: std::ops::RangeInclusive<i16> = 1..=4;
@@ -35,6 +38,9 @@ pub struct ClaimCursor {
     passes: u64,
     keyed_passes: u32,
     was_short: bool,
+    /// What a pass behind keys takes, about.
+    keyed_took: Option<Duration>,
+    slow_passes: u32,
     head_not_before: Option<Instant>,
 }
 
@@ -51,6 +57,9 @@ pub(super) struct Key {
     pub(super) run_at: Time,
     pub(super) job: Uuid,
 }
+
+/// Before every row: nothing is due before 1970.
+const HEAD: Key = Key { run_at: Time::UNIX_EPOCH, job: Uuid::nil() };
 
 /// A job that a pass claimed.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +107,16 @@ impl ClaimCursor {
         arrays
     }
 
+    /// Notes that there is work in some lanes, which need not have been served.
+    pub(super) fn meet(&mut self, lanes: &[i64]) {
+        for id in lanes {
+            self.lanes.entry(*id).or_insert_with(|| Lane {
+                keys: PRIORITIES.map(|priority| (priority, HEAD)).collect(),
+                served: self.passes,
+            });
+        }
+    }
+
     /// Notes what a pass claimed at a time by the database's clock. `short`: it found fewer jobs
     /// than it had room for, and so saw all there were in the lanes that it served.
     pub(super) fn learn(&mut self, taken: &[Taken], at: Option<Time>, short: bool, head: bool) {
@@ -128,16 +147,25 @@ impl ClaimCursor {
                 }
             }
         }
-        while self.lanes.len() > MAX_LANES {
+        while self.lanes.len() > MAX_KNOWN_LANES {
             let oldest = self.lanes.iter().min_by_key(|(_, lane)| lane.served).map(|(id, _)| *id);
             let Some(oldest) = oldest else { break };
             self.lanes.remove(&oldest);
         }
     }
 
-    /// Notes how long a pass from the head took.
-    pub(super) fn head_took(&mut self, took: Duration, now: Instant) {
-        self.head_not_before = (took > SLOW_PASS).then(|| now + took * SLOW_PASS_SHARE);
+    /// Notes how long a pass took.
+    pub(super) fn took(&mut self, started: Instant, now: Instant, head: bool) {
+        let took = now.saturating_duration_since(started);
+        if !head {
+            self.keyed_took = Some(self.keyed_took.map_or(took, |mean| (mean * 3 + took) / 4));
+            return;
+        }
+        let wades = |keyed: Duration| took > SLOW_PASS && took > keyed * SLOW_PASS_FACTOR;
+        self.slow_passes =
+            if self.keyed_took.is_some_and(wades) { self.slow_passes.saturating_add(1) } else { 0 };
+        self.head_not_before =
+            (self.slow_passes >= SLOW_PASSES).then(|| now + took * SLOW_PASS_SHARE);
     }
 }
 
@@ -213,15 +241,44 @@ mod tests {
     }
 
     #[test]
-    fn slow_passes_from_the_head_are_kept_rare() {
+    fn passes_that_wade_are_kept_rare_and_a_slow_one_is_forgiven() {
         let now = Instant::now();
+        let millis = Duration::from_millis;
         let mut cursor = ClaimCursor::default();
         cursor.learn(&[taken(1, 2, 1)], Some(time(1000)), true, true);
-        cursor.head_took(Duration::from_millis(50), now);
-        assert!(!cursor.wants_head(now + Duration::from_millis(999)));
-        assert!(cursor.wants_head(now + Duration::from_secs(1)));
-        cursor.head_took(Duration::from_millis(1), now);
+        cursor.took(now, now + millis(1), false);
+        for _ in 0..2 {
+            cursor.took(now, now + millis(50), true);
+            assert!(cursor.wants_head(now + millis(50)));
+        }
+        cursor.took(now, now + millis(50), true);
+        assert!(!cursor.wants_head(now + millis(1049)));
+        assert!(cursor.wants_head(now + millis(1050)));
+        cursor.took(now, now + millis(1), true);
         assert!(cursor.wants_head(now));
+    }
+
+    #[test]
+    fn on_a_slow_machine_nothing_is_put_off() {
+        let now = Instant::now();
+        let slow = now + Duration::from_millis(100);
+        let mut cursor = ClaimCursor::default();
+        cursor.learn(&[taken(1, 2, 1)], Some(time(1000)), true, true);
+        for _ in 0..10 {
+            cursor.took(now, slow, false);
+            cursor.took(now, slow, true);
+        }
+        assert!(cursor.wants_head(now));
+    }
+
+    #[test]
+    fn a_lane_that_was_only_met_is_read_from_its_head() {
+        let mut cursor = ClaimCursor::default();
+        cursor.meet(&[1, 2]);
+        cursor.learn(&[taken(1, 2, 10)], Some(time(1000)), false, true);
+        cursor.meet(&[1]);
+        assert_eq!(key(&cursor, 2, 4), Some(Time::UNIX_EPOCH));
+        assert_eq!(key(&cursor, 1, 2), Some(time(10)), "what is known stays");
     }
 
     #[test]
@@ -230,7 +287,7 @@ mod tests {
         for lane in 0..1000 {
             cursor.learn(&[taken(lane, 2, 1)], Some(time(1000)), true, true);
         }
-        assert_eq!(cursor.lanes.len(), MAX_LANES);
+        assert_eq!(cursor.lanes.len(), MAX_KNOWN_LANES);
         assert!(cursor.lanes.contains_key(&999));
     }
 }
