@@ -1,0 +1,234 @@
+//! The client of the HTTP API.
+
+use crate::error::{CommandError, Result};
+use crate::exit::Exit;
+use crate::settings::ClientSettings;
+use cofferdam_api::types::ProblemBody;
+use cofferdam_core::units::format_duration;
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// How long to try to connect: a server that does not take connections will not in a minute.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much longer than one request a push may take: the server compiles the module meanwhile.
+const PUSH_FACTOR: u32 = 10;
+/// The path of the API.
+const PREFIX: [&str; 2] = ["api", "v1"];
+
+/// Talks to one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<String>,
+    timeout: Duration,
+}
+
+impl Client {
+    /// A client of the server that the settings name. Nothing is sent yet.
+    pub(crate) fn new(settings: &ClientSettings) -> Result<Self> {
+        let base = base(&settings.server)?;
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT);
+        if is_loopback(&base) {
+            // A proxy cannot know what this machine calls itself.
+            builder = builder.no_proxy();
+        }
+        let http = builder
+            .build()
+            .map_err(|error| CommandError::failed("cannot set up HTTP").caused_by(&error))?;
+        Ok(Self { http, base, token: settings.token.clone(), timeout: settings.timeout })
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &(impl Serialize + Sync + ?Sized),
+    ) -> Result<T> {
+        let request = self.request(Method::GET, path)?.query(query);
+        self.json(self.send(request).await?).await
+    }
+
+    /// Reads a resource that answers after up to `within`.
+    pub(crate) async fn get_slow<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &(impl Serialize + Sync + ?Sized),
+        within: Duration,
+    ) -> Result<T> {
+        let request = self.request(Method::GET, path)?.query(query).timeout(self.timeout + within);
+        self.json(self.send(request).await?).await
+    }
+
+    /// Reads bytes.
+    pub(crate) async fn bytes(&self, path: &[&str]) -> Result<Vec<u8>> {
+        let response = self.send(self.request(Method::GET, path)?).await?;
+        let bytes = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        Ok(bytes.to_vec())
+    }
+
+    /// Sends a body and reads the answer.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &(impl Serialize + Sync + ?Sized),
+    ) -> Result<T> {
+        let request = self.request(Method::POST, path)?.json(body);
+        self.json(self.send(request).await?).await
+    }
+
+    /// Asks for something to be done that needs no body.
+    pub(crate) async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
+        self.json(self.send(self.request(Method::POST, path)?).await?).await
+    }
+
+    /// Sends a form whose answer may take as long as a compilation.
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &(impl Serialize + Sync + ?Sized),
+        form: reqwest::multipart::Form,
+    ) -> Result<T> {
+        let request = self.request(Method::POST, path)?.query(query).multipart(form);
+        self.json(self.send(request.timeout(self.timeout * PUSH_FACTOR)).await?).await
+    }
+
+    /// Deletes a resource.
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<()> {
+        self.send(self.request(Method::DELETE, path)?).await.map(drop)
+    }
+
+    fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder> {
+        let mut url = self.base.clone();
+        url.path_segments_mut()
+            .map_err(|()| not_a_url(self.base.as_str()))?
+            .pop_if_empty()
+            .extend(PREFIX)
+            .extend(path);
+        let mut request = self.http.request(method, url).timeout(self.timeout);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        Ok(request)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response> {
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        Err(match serde_json::from_slice::<ProblemBody>(&body) {
+            Ok(problem) => refused(status, problem),
+            Err(_) => self.foreign(&format!("it answered {status} without saying why")),
+        })
+    }
+
+    async fn json<T: DeserializeOwned>(&self, response: Response) -> Result<T> {
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        serde_json::from_slice(&body)
+            .map_err(|error| self.foreign(&format!("its answer is not understood: {error}")))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> CommandError {
+        let server = &self.base;
+        if error.is_timeout() && !error.is_connect() {
+            let message = format!(
+                "the server at {server} did not answer within {}",
+                format_duration(self.timeout)
+            );
+            return CommandError::new(Exit::Unreachable, message)
+                .hint("COFFERDAM_REQUEST_TIMEOUT sets how long to wait for an answer");
+        }
+        let mut root: &dyn std::error::Error = error;
+        while let Some(source) = root.source() {
+            root = source;
+        }
+        CommandError::new(Exit::Unreachable, format!("cannot reach the server at {server}"))
+            .cause(root.to_string())
+            .hint(
+                "start one with `cofferdam dev`, or name another with --server or COFFERDAM_SERVER",
+            )
+    }
+
+    fn foreign(&self, cause: &str) -> CommandError {
+        CommandError::new(
+            Exit::Unreachable,
+            format!("what listens at {} is not a Cofferdam server of this version", self.base),
+        )
+        .cause(cause)
+        .hint("check --server and COFFERDAM_SERVER")
+    }
+}
+
+/// What the server refused, in our words.
+fn refused(status: StatusCode, problem: ProblemBody) -> CommandError {
+    let exit = match status {
+        StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Exit::Unreachable,
+        _ => Exit::Failed,
+    };
+    let mut error = CommandError::new(exit, problem.detail);
+    if let Some(field) = problem.field {
+        error = error.cause(format!("the field `{field}` is wrong"));
+    }
+    error.hints.extend(problem.hint);
+    if status == StatusCode::UNAUTHORIZED && error.hints.is_empty() {
+        error = error.hint("set COFFERDAM_TOKEN to the token that the server was started with");
+    }
+    error.code = Some(problem.code);
+    // Only an operator who looks into the server's log can do something with the id.
+    error.request_id = status.is_server_error().then_some(problem.request_id);
+    error
+}
+
+/// The URL that everything is relative to.
+fn base(text: &str) -> Result<Url> {
+    let url: Url = text.parse().map_err(|_| not_a_url(text))?;
+    let web = matches!(url.scheme(), "http" | "https");
+    if !web || url.cannot_be_a_base() { Err(not_a_url(text)) } else { Ok(url) }
+}
+
+fn not_a_url(text: &str) -> CommandError {
+    CommandError::usage(format!("`{text}` is not the URL of a server"))
+        .hint("write it like http://127.0.0.1:7070")
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_servers_are_servers() {
+        assert!(base("http://127.0.0.1:7070").is_ok());
+        for other in ["127.0.0.1:7070", "ftp://a", "", "mailto:a@b"] {
+            assert_eq!(base(other).unwrap_err().exit, Exit::Usage, "{other}");
+        }
+    }
+
+    #[test]
+    fn loopback_in_every_spelling() {
+        for (url, loopback) in [
+            ("http://localhost:1", true),
+            ("http://127.0.0.1:1", true),
+            ("http://[::1]:1", true),
+            ("https://jobs.example.com", false),
+        ] {
+            assert_eq!(is_loopback(&base(url).unwrap()), loopback, "{url}");
+        }
+    }
+}

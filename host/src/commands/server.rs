@@ -1,0 +1,53 @@
+//! `server`.
+
+use super::role::Server;
+use crate::cli::roles::ServerArgs;
+use crate::config::Config;
+use crate::error::Result;
+use crate::exit::Exit;
+use crate::printer::Printer;
+use crate::settings::{self, ServerSettings};
+use crate::signals::Signals;
+use crate::{env, telemetry, wire};
+use cofferdam_runner::Modules;
+use tokio_util::sync::CancellationToken;
+
+/// Serves HTTP until told to stop.
+pub(super) fn run(args: &ServerArgs, mut config: Config, printer: Printer) -> Result<Exit> {
+    let database = settings::database(&mut config, &args.database, "server")?;
+    let server = ServerSettings::settle(&mut config, args.listen)?;
+    let sandbox = settings::sandbox(&mut config, wire::DESCRIBE_SLOTS)?;
+    let cache = config.get(&env::MODULE_CACHE, None)?;
+    telemetry::start(&mut config)?;
+    wire::control_runtime()?.block_on(async {
+        let signals = Signals::listen()?;
+        let listener = wire::listen(server.listen).await?;
+        let address = listener.local_addr()?;
+        let store = wire::connect_migrated(&database).await?;
+        let modules = Modules::new(store.clone(), wire::sandbox(sandbox)?, cache);
+        let app = wire::app(&store, &modules, &server, &database.schema, address).await?;
+
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(cofferdam_api::serve(listener, app, stop.clone()));
+        let mut server = Server { task, stop };
+        let ready =
+            serde_json::json!({ "url": format!("http://{address}"), "pid": std::process::id() });
+        if printer.is_json() {
+            Printer::object(&ready)?;
+        }
+        printer.note(&format!("Serving on http://{address}. Ctrl-C stops."));
+        let failed = tokio::select! {
+            () = signals.stop.cancelled() => None,
+            error = server.ended() => Some(error),
+        };
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        tokio::select! {
+            () = server.stop() => {}
+            () = signals.hurry.cancelled() => {}
+        }
+        store.close().await;
+        Ok(Exit::Ok)
+    })
+}

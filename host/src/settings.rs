@@ -1,0 +1,255 @@
+//! What each role is set to, settled from flags, environment, file and defaults.
+
+use crate::cli::roles::DatabaseArgs;
+use crate::config::{Config, set_hint};
+use crate::env;
+use crate::error::{CommandError, Result};
+use crate::value::{BadValue, Bytes, Queues, Value};
+use cofferdam_core::limits::Limits;
+use cofferdam_core::units::format_duration;
+use cofferdam_runner::WorkerSettings;
+use cofferdam_sandbox::{Pooling, SandboxSettings};
+use cofferdam_store::StoreSettings;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// The beats that must be lost before a lease counts as abandoned. One lost beat is a hiccup.
+const STALE_BEATS: u32 = 3;
+
+/// How to talk to a server.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientSettings {
+    /// Its URL.
+    pub(crate) server: String,
+    /// What to show at the door.
+    pub(crate) token: Option<String>,
+    /// How long one request may take.
+    pub(crate) timeout: Duration,
+}
+
+impl ClientSettings {
+    /// Settles them.
+    pub(crate) fn settle(config: &mut Config, server: Option<String>) -> Result<Self> {
+        Ok(Self {
+            server: config.get(&env::SERVER, server)?,
+            token: config.find(&env::TOKEN, None)?,
+            timeout: config.get(&env::REQUEST_TIMEOUT, None)?,
+        })
+    }
+}
+
+/// The URL of the database, if one is named.
+pub(crate) fn find_database_url(
+    config: &mut Config,
+    args: &DatabaseArgs,
+) -> Result<Option<String>> {
+    let url = config.find(&env::DATABASE_URL, args.database_url.clone())?;
+    match url {
+        Some(url) => Ok(Some(url)),
+        None => config.find(&env::PLAIN_DATABASE_URL, None),
+    }
+}
+
+/// How to use the database at `url`.
+pub(crate) fn store(
+    config: &mut Config,
+    args: &DatabaseArgs,
+    role: &str,
+    url: String,
+) -> Result<StoreSettings> {
+    Ok(StoreSettings {
+        url,
+        schema: config.get(&env::SCHEMA, args.schema.clone())?,
+        max_connections: config.get(&env::MAX_CONNECTIONS, None)?,
+        statement_timeout: config.get(&env::STATEMENT_TIMEOUT, None)?,
+        acquire_timeout: config.get(&env::ACQUIRE_TIMEOUT, None)?,
+        application_name: format!("cofferdam {role}"),
+    })
+}
+
+/// The database, which must be named.
+pub(crate) fn database(
+    config: &mut Config,
+    args: &DatabaseArgs,
+    role: &str,
+) -> Result<StoreSettings> {
+    let url = find_database_url(config, args)?.ok_or_else(|| {
+        CommandError::usage("no database is named")
+            .hint(set_hint(&env::DATABASE_URL))
+            .hint("`cofferdam dev` brings its own, for development")
+    })?;
+    store(config, args, role, url)
+}
+
+/// Where a server listens and what it asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerSettings {
+    /// The address.
+    pub(crate) listen: SocketAddr,
+    /// The token that requests must carry.
+    pub(crate) token: Option<String>,
+}
+
+impl ServerSettings {
+    /// Settles them. Without a token whoever reaches the port can run code: only this machine may.
+    pub(crate) fn settle(config: &mut Config, listen: Option<SocketAddr>) -> Result<Self> {
+        let listen = config.get(&env::LISTEN, listen)?;
+        let token: Option<String> = config.find(&env::TOKEN, None)?;
+        if token.is_none() && !listen.ip().is_loopback() {
+            return Err(CommandError::usage(format!(
+                "refusing to listen on {listen} without a token"
+            ))
+            .cause("whoever reaches this address could run code here")
+            .hint(format!("{}, or listen on 127.0.0.1", set_hint(&env::TOKEN))));
+        }
+        Ok(Self { listen, token })
+    }
+}
+
+/// The flags of a worker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkerFlags {
+    /// `--slots`.
+    pub(crate) slots: Option<usize>,
+    /// `--queues`.
+    pub(crate) queues: Option<Queues>,
+}
+
+/// Settles how a worker works.
+pub(crate) fn worker(config: &mut Config, flags: WorkerFlags) -> Result<WorkerSettings> {
+    let caps = caps(config)?;
+    let settings = WorkerSettings {
+        slots: config.get(&env::SLOTS, flags.slots)?,
+        queues: config.get_or(&env::QUEUES, flags.queues, Queues::default)?.0,
+        heartbeat_interval: config.get(&env::HEARTBEAT_INTERVAL, None)?,
+        heartbeat_staleness: config.get(&env::HEARTBEAT_STALENESS, None)?,
+        poll_interval: config.get(&env::POLL_INTERVAL, None)?,
+        promote_interval: config.get(&env::PROMOTE_INTERVAL, None)?,
+        rescue_interval: config.get(&env::RESCUE_INTERVAL, None)?,
+        log_flush_interval: config.get(&env::LOG_FLUSH_INTERVAL, None)?,
+        drain_grace: config.get(&env::DRAIN_GRACE, None)?,
+        default_deadline: config.get(&env::DEFAULT_DEADLINE, None)?,
+        caps,
+        module_cache: config.get(&env::MODULE_CACHE, None)?,
+        hostname: crate::host::hostname(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    check_heartbeat(settings.heartbeat_interval, settings.heartbeat_staleness)?;
+    settings.check().map_err(|error| CommandError::hinted(crate::exit::Exit::Usage, &error))?;
+    Ok(settings)
+}
+
+fn check_heartbeat(interval: Duration, staleness: Duration) -> Result<()> {
+    let least = interval.saturating_mul(STALE_BEATS);
+    if staleness >= least {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "{} is {}, less than {STALE_BEATS} times {} ({})",
+        env::HEARTBEAT_STALENESS.name,
+        format_duration(staleness),
+        env::HEARTBEAT_INTERVAL.name,
+        format_duration(interval),
+    ))
+    .cause("a worker that is only late would lose its jobs while it still runs them")
+    .hint(format!("set it to {} or more, or shorten the interval", format_duration(least))))
+}
+
+/// What no attempt may exceed.
+pub(crate) fn caps(config: &mut Config) -> Result<Limits> {
+    let Bytes(memory_bytes) = config.get(&env::MAX_MEMORY, None)?;
+    Ok(Limits {
+        deadline: config.get(&env::MAX_DEADLINE, None)?,
+        fuel: config.get(&env::MAX_FUEL, None)?,
+        memory_bytes,
+        ..Limits::caps()
+    })
+}
+
+/// Settles what a sandbox is like that runs `slots` attempts at once.
+pub(crate) fn sandbox(config: &mut Config, slots: usize) -> Result<SandboxSettings> {
+    let cpus = || available_parallelism().map_or(1, NonZeroUsize::get);
+    let Bytes(max_memory_bytes) = config.get(&env::MAX_MEMORY, None)?;
+    Ok(SandboxSettings {
+        slots,
+        threads: config.get_or(&env::GUEST_THREADS, None, cpus)?,
+        pooling: config.get(&env::POOLING, None)?,
+        max_memory_bytes,
+        ..SandboxSettings::default()
+    })
+}
+
+impl Value for Pooling {
+    fn read(text: &str) -> std::result::Result<Self, BadValue> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            "required" => Ok(Self::Required),
+            _ => Err(BadValue {
+                message: format!("`{text}` is not a way to pool"),
+                hint: Some("write auto, off or required".to_owned()),
+            }),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Required => "required",
+        }
+        .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(environment: &[(&str, &str)]) -> Config {
+        let pairs =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::from_parts(pairs, None).unwrap()
+    }
+
+    #[test]
+    fn the_registry_and_the_runner_agree_on_defaults() {
+        let ours = worker(&mut config(&[]), WorkerFlags::default()).unwrap();
+        let theirs =
+            WorkerSettings { hostname: ours.hostname.clone(), ..WorkerSettings::default() };
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    #[test]
+    fn two_lost_beats_must_be_bearable() {
+        let environment =
+            [("COFFERDAM_HEARTBEAT_INTERVAL", "5s"), ("COFFERDAM_HEARTBEAT_STALENESS", "10s")];
+        let error = worker(&mut config(&environment), WorkerFlags::default()).unwrap_err();
+        assert_eq!(
+            error.message,
+            "COFFERDAM_HEARTBEAT_STALENESS is 10s, less than 3 times COFFERDAM_HEARTBEAT_INTERVAL (5s)"
+        );
+        assert!(error.hints[0].contains("15s"), "{error:?}");
+    }
+
+    #[test]
+    fn a_server_without_a_token_keeps_to_this_machine() {
+        let open = "0.0.0.0:7070".parse().unwrap();
+        let error = ServerSettings::settle(&mut config(&[]), Some(open)).unwrap_err();
+        assert!(error.message.contains("without a token"), "{error:?}");
+        let guarded = &mut config(&[("COFFERDAM_TOKEN", "t")]);
+        assert!(ServerSettings::settle(guarded, Some(open)).is_ok());
+    }
+
+    #[test]
+    fn the_plain_variable_comes_last() {
+        let both = &mut config(&[("DATABASE_URL", "a"), ("COFFERDAM_DATABASE_URL", "b")]);
+        let args = DatabaseArgs::default();
+        assert_eq!(database(both, &args, "test").unwrap().url, "b");
+        let plain = &mut config(&[("DATABASE_URL", "a")]);
+        assert_eq!(database(plain, &args, "test").unwrap().url, "a");
+        assert!(database(&mut config(&[]), &args, "test").is_err());
+    }
+}
