@@ -1,0 +1,164 @@
+//! Leases that nobody ends, and jobs whose time comes.
+
+use crate::support::{House, TENANT, decide, request, worker};
+use chrono::TimeDelta;
+use cofferdam_core::class::FailureClass;
+use cofferdam_core::history::{HARD_DEADLINE, HEARTBEAT_STALE};
+use cofferdam_core::state::JobState;
+use cofferdam_store::{ClaimCursor, RescueKind};
+use std::time::Duration;
+
+const STALE: RescueKind = RescueKind::Heartbeat { staleness: Duration::from_secs(90) };
+const SILENCE: &str = "UPDATE leases SET heartbeat_at = now() - INTERVAL '91 seconds'";
+const OVERDUE: &str = "UPDATE leases SET claimed_at = now() - INTERVAL '2 hours', \
+                       deadline_at = now() - INTERVAL '1 second'";
+
+#[tokio::test]
+async fn a_silent_workers_job_is_retried_with_a_crash_counted_until_it_is_poison() {
+    let house = House::new().await;
+    let id = house.enqueue(house.job()).await;
+    let lost = decide(FailureClass::Lost);
+
+    for crashes in 1..=3 {
+        // Given that the job runs on a worker that is heard of,
+        let claimed = house.claim_again(worker(), id).await;
+        assert_eq!(house.store.rescue(STALE, 10, &lost).await.unwrap(), 0);
+
+        // when the worker goes silent,
+        house.execute(SILENCE).await;
+        assert_eq!(house.store.rescue(STALE, 10, &lost).await.unwrap(), 1);
+
+        // then the job is claimable again, and dead after the third time.
+        let detail = house.detail(id).await;
+        assert_eq!((detail.counters.attempts, detail.counters.crashes), (0, crashes));
+        let error = detail.errors.last().unwrap();
+        assert_eq!(error.message, HEARTBEAT_STALE);
+        assert_eq!((error.class, error.run_lease), (FailureClass::Lost, claimed.key.run_lease));
+        let expected = if crashes < 3 { JobState::Available } else { JobState::Dead };
+        assert_eq!(detail.state, expected);
+        house.assert_one_place().await;
+    }
+    let letter = house.store.dlq_show(TENANT, id).await.unwrap().unwrap();
+    assert_eq!(letter.summary.reason.as_deref(), Some("crashed"));
+    assert_eq!(letter.errors.len(), 3);
+}
+
+#[tokio::test]
+async fn an_attempt_past_its_deadline_counts_as_an_attempt() {
+    let house = House::new().await;
+    let key = house.running(worker()).await;
+    let overdue = decide(FailureClass::Deadline);
+    assert_eq!(house.store.rescue(RescueKind::Deadline, 10, &overdue).await.unwrap(), 0);
+
+    house.execute(OVERDUE).await;
+    assert_eq!(house.store.rescue(RescueKind::Deadline, 10, &overdue).await.unwrap(), 1);
+
+    let detail = house.detail(key.job).await;
+    assert_eq!(detail.state, JobState::Retryable);
+    assert_eq!((detail.counters.attempts, detail.counters.crashes), (1, 0));
+    assert_eq!(detail.errors[0].message, HARD_DEADLINE);
+    house.assert_one_place().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_both_sweeps_want_ends_once() {
+    for _ in 0..10 {
+        let house = House::new().await;
+        house.enqueue_all(&house.jobs(20)).await;
+        house.claim(worker(), 20).await;
+        house.execute(SILENCE).await;
+        house.execute(OVERDUE).await;
+
+        let (lost, overdue) = (decide(FailureClass::Lost), decide(FailureClass::Deadline));
+        let (one, two, three) = tokio::join!(
+            house.store.rescue(STALE, 15, &lost),
+            house.store.rescue(RescueKind::Deadline, 15, &overdue),
+            house.store.rescue(STALE, 15, &lost),
+        );
+        let first = one.unwrap() + two.unwrap() + three.unwrap();
+        let rest = house.store.rescue(STALE, 50, &lost).await.unwrap();
+
+        assert_eq!(first + rest, 20);
+        assert_eq!(house.db.count("attempts").await, 20);
+        house.assert_one_place().await;
+    }
+}
+
+#[tokio::test]
+async fn a_sweep_takes_no_more_than_its_batch() {
+    let house = House::new().await;
+    house.enqueue_all(&house.jobs(7)).await;
+    house.claim(worker(), 7).await;
+    house.execute(SILENCE).await;
+
+    let mut batches = Vec::new();
+    for _ in 0..4 {
+        batches.push(house.store.rescue(STALE, 3, &decide(FailureClass::Lost)).await.unwrap());
+    }
+    assert_eq!(batches, [3, 3, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_sweep_rescues_what_it_cannot_read_and_goes_past_what_is_refused() {
+    // Given three lost leases, one of which is of another version's options, and one cannot end,
+    let house = House::new().await;
+    house.enqueue_all(&house.jobs(3)).await;
+    let claimed = house.claim(worker(), 3).await;
+    house.execute(SILENCE).await;
+    let (strange, stuck) = (claimed[0].key.job, claimed[1].key.job);
+    house
+        .execute(&format!(
+            r#"UPDATE jobs SET options = '{{"from": "the future"}}' WHERE id = '{strange}';
+               ALTER TABLE attempts ADD CONSTRAINT spite CHECK (job_id <> '{stuck}')"#
+        ))
+        .await;
+
+    // when they are swept, then the others are rescued, whatever the order.
+    assert_eq!(house.store.rescue(STALE, 10, &decide(FailureClass::Lost)).await.unwrap(), 2);
+    assert_eq!(house.state(strange).await, JobState::Available);
+    assert_eq!(house.state(stuck).await, JobState::Running);
+    house.assert_one_place().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_job_of_a_dead_worker_is_never_run_again() {
+    let house = House::new().await;
+    let key = house.running(worker()).await;
+    house.store.cancel(TENANT, key.job).await.unwrap();
+    house.execute(SILENCE).await;
+
+    assert_eq!(house.store.rescue(STALE, 10, &decide(FailureClass::Lost)).await.unwrap(), 1);
+
+    let detail = house.detail(key.job).await;
+    assert_eq!(detail.state, JobState::Cancelled);
+    assert_eq!(detail.cause.as_deref(), Some("user"));
+    house.assert_one_place().await;
+}
+
+#[tokio::test]
+async fn jobs_are_promoted_when_their_time_has_come_and_not_before() {
+    // Given a job that failed, one ahead, and one whose time has come,
+    let house = House::new().await;
+    let now = house.store.now().await.unwrap();
+    let mut jobs = house.jobs(3);
+    for (job, minutes) in jobs.iter_mut().zip([10, 20, 30]) {
+        job.run_at = Some(now + TimeDelta::minutes(minutes));
+    }
+    house.enqueue_all(&jobs).await;
+    assert_eq!(house.store.promote(10).await.unwrap(), 0);
+    assert!(house.store.next_due().await.unwrap().unwrap() > Duration::from_secs(500));
+
+    // when a quarter of an hour passes,
+    house.execute("UPDATE scheduled SET due_at = due_at - INTERVAL '25 minutes'").await;
+
+    // then two of them are claimable, in the order in which they were due.
+    assert_eq!(house.store.next_due().await.unwrap(), Some(Duration::ZERO));
+    assert_eq!(house.store.promote(1).await.unwrap(), 1);
+    assert_eq!(house.store.promote(10).await.unwrap(), 1);
+    assert_eq!(house.state(jobs[2].id).await, JobState::Scheduled);
+    let claimed =
+        house.store.claim(&request(worker(), 5), &mut ClaimCursor::default()).await.unwrap();
+    let order: Vec<_> = claimed.iter().map(|job| job.key.job).collect();
+    assert_eq!(order, [jobs[0].id, jobs[1].id]);
+    house.assert_one_place().await;
+}
