@@ -37,13 +37,14 @@ pub(crate) struct State {
     pub(crate) budget: Budget,
     /// Cancelled when the server is to stop: waits end early then.
     pub(crate) shutdown: CancellationToken,
-    pub(crate) answered: Answered,
+    pub(crate) requests: Requests,
     token: Option<Digest>,
 }
 
-/// Answers given so far, by the first digit of their status.
+/// Requests so far, by what they came to.
 #[derive(Default)]
-pub(crate) struct Answered {
+pub(crate) struct Requests {
+    pub(crate) in_flight: AtomicU64,
     pub(crate) fine: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) failed: AtomicU64,
@@ -58,7 +59,7 @@ impl State {
             info: app.info,
             budget: Budget::default(),
             shutdown,
-            answered: Answered::default(),
+            requests: Requests::default(),
             token: app.token.map(|token| Digest::of(token.as_bytes())),
         })
     }

@@ -46,3 +46,22 @@ impl Budget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    #[tokio::test]
+    async fn large_bodies_take_turns_and_small_ones_do_not_wait() {
+        // given a budget that is used up
+        let budget = Budget::default();
+        let room = budget.room(TOTAL).await.unwrap();
+        // when more bodies come, then a large one waits and a small one does not
+        assert!(budget.room(MIB).now_or_never().is_none());
+        assert!(budget.room(SMALL).now_or_never().is_some());
+        // and the large one goes on when there is room again
+        drop(room);
+        assert!(budget.room(MIB).now_or_never().is_some());
+    }
+}

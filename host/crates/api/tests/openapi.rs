@@ -33,6 +33,19 @@ fn the_document_is_of_the_promised_version_and_closed() {
         serde_json::from_str(&cofferdam_api::openapi().to_json().unwrap()).unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
 
+    // Every operation has a name of its own, for whoever generates a client.
+    let mut names: Vec<&str> = document["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|item| item.as_object().unwrap().values())
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "two operations share a name: {names:?}");
+
     // Every reference points to a schema that is there.
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let mut open = vec![&document];

@@ -1,6 +1,6 @@
 //! Gives each request an id, writes the bodies of problems, and logs one line at the end.
 
-use crate::app::{Answered, Shared};
+use crate::app::{Requests, Shared};
 use crate::error::{Parts, Problem};
 use crate::types::ProblemBody;
 use axum::body::Body;
@@ -8,7 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -25,9 +25,12 @@ pub(crate) async fn observe(State(state): State<Shared>, request: Request, next:
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = route.as_deref().unwrap_or("unknown");
 
-    let mut response = next.run(request).await;
+    let mut response = {
+        let _in_flight = InFlight::new(&state.requests.in_flight);
+        next.run(request).await
+    };
 
-    count(&state.answered, response.status());
+    count(&state.requests, response.status());
     let problem = response.extensions_mut().remove::<Problem>();
     if let Some(problem) = &problem {
         write_problem(&mut response, problem.parts(), &id);
@@ -94,13 +97,29 @@ fn log(
     }
 }
 
-fn count(answered: &Answered, status: StatusCode) {
+/// Counts a request while its handler runs, also when the client goes away before that.
+struct InFlight<'a>(&'a AtomicU64);
+
+impl<'a> InFlight<'a> {
+    fn new(counter: &'a AtomicU64) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn count(requests: &Requests, status: StatusCode) {
     let counter = if status.is_server_error() {
-        &answered.failed
+        &requests.failed
     } else if status.is_client_error() {
-        &answered.refused
+        &requests.refused
     } else {
-        &answered.fine
+        &requests.fine
     };
     counter.fetch_add(1, Ordering::Relaxed);
 }

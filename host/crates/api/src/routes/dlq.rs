@@ -26,7 +26,8 @@ const BATCH: usize = 500;
 ///
 /// Newest job first.
 #[utoipa::path(
-    get, path = "/api/v1/dlq", tag = "dead letters",
+    get, path = "/api/v1/dlq",
+    operation_id = "list_dead_letters", tag = "dead letters",
     params(DlqQuery),
     responses((status = 200, description = "A page of them", body = Page<DlqView>)),
 )]
@@ -47,7 +48,8 @@ pub(crate) async fn list(
 ///
 /// Everything that explains it: errors, the end of its log, digest, limits, usage.
 #[utoipa::path(
-    get, path = "/api/v1/dlq/{id}", tag = "dead letters",
+    get, path = "/api/v1/dlq/{id}",
+    operation_id = "show_dead_letter", tag = "dead letters",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     responses((status = 200, description = "The letter", body = DlqDetail)),
 )]
@@ -67,7 +69,8 @@ pub(crate) async fn show(
 /// Makes those that are meant claimable again, one after the other: an answer that does not come
 /// leaves some of them retried.
 #[utoipa::path(
-    post, path = "/api/v1/dlq/retry", tag = "dead letters",
+    post, path = "/api/v1/dlq/retry",
+    operation_id = "retry_dead_letters", tag = "dead letters",
     request_body = RetryAllBody,
     responses((status = 202, description = "They will run", body = Retried)),
 )]
@@ -139,7 +142,8 @@ impl Versions {
 /// Deletes those that are meant for good, with their jobs, in batches: an answer that does not
 /// come leaves some of them deleted.
 #[utoipa::path(
-    post, path = "/api/v1/dlq/purge", tag = "dead letters",
+    post, path = "/api/v1/dlq/purge",
+    operation_id = "purge_dead_letters", tag = "dead letters",
     request_body = PurgeBody,
     responses((status = 200, description = "They are gone", body = Purged)),
 )]

@@ -8,7 +8,8 @@ use utoipa::openapi::OpenApi;
 ///
 /// This document.
 #[utoipa::path(
-    get, path = "/api/v1/openapi.json", tag = "server",
+    get, path = "/api/v1/openapi.json",
+    operation_id = "openapi", tag = "server",
     responses((status = 200, description = "The document", body = serde_json::Value)),
 )]
 pub(crate) async fn openapi_json() -> Json<OpenApi> {

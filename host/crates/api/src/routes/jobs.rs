@@ -21,7 +21,8 @@ use cofferdam_store::{Cancel, JobFilter, Revive};
 ///
 /// Newest first.
 #[utoipa::path(
-    get, path = "/api/v1/jobs", tag = "jobs",
+    get, path = "/api/v1/jobs",
+    operation_id = "list_jobs", tag = "jobs",
     params(JobQuery),
     responses((status = 200, description = "A page of them", body = Page<JobSummary>)),
 )]
@@ -47,7 +48,8 @@ pub(crate) async fn list(
 ///
 /// Everything about it but its input, output and log.
 #[utoipa::path(
-    get, path = "/api/v1/jobs/{id}", tag = "jobs",
+    get, path = "/api/v1/jobs/{id}",
+    operation_id = "show_job", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     responses((status = 200, description = "The job", body = JobView)),
 )]
@@ -75,7 +77,8 @@ pub(super) fn no_such_job(id: JobId) -> Problem {
 /// A job that waits is cancelled at once (200). A running one is killed by its worker (202); it
 /// counts as cancelled however the attempt ends.
 #[utoipa::path(
-    post, path = "/api/v1/jobs/{id}/cancel", tag = "jobs",
+    post, path = "/api/v1/jobs/{id}/cancel",
+    operation_id = "cancel_job", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     responses(
         (status = 200, description = "It is cancelled", body = CancelAnswer),
@@ -103,7 +106,8 @@ pub(crate) async fn cancel(
 /// Makes a job claimable again that failed, died or was cancelled, with its budgets anew. Its
 /// history stays.
 #[utoipa::path(
-    post, path = "/api/v1/jobs/{id}/retry", tag = "jobs",
+    post, path = "/api/v1/jobs/{id}/retry",
+    operation_id = "retry_job", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     request_body(content = Option<RetryBody>, description = "May be left out"),
     responses((status = 202, description = "It will run", body = RetryAnswer)),

@@ -15,7 +15,8 @@ use cofferdam_store::LogPosition;
 /// Oldest lines first, of all attempts. A client that follows it passes the `next` of each answer
 /// as `after` until `done` is true.
 #[utoipa::path(
-    get, path = "/api/v1/jobs/{id}/logs", tag = "jobs",
+    get, path = "/api/v1/jobs/{id}/logs",
+    operation_id = "list_log_lines", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job"), LogQuery),
     responses((status = 200, description = "Some lines", body = LogPage)),
 )]

@@ -26,7 +26,7 @@ pub(crate) async fn metrics(State(state): State<Shared>) -> impl IntoResponse {
     let mut page = Exposition::default();
     page.gauge("cofferdam_up", "Whether the server runs.", 1);
     page.gauge("cofferdam_database_up", "Whether the database answers.", u8::from(workers.is_ok()));
-    page.answers(&state);
+    page.requests(&state);
     if let Ok(workers) = workers {
         page.workers(&workers);
     }
@@ -48,12 +48,17 @@ impl Exposition {
         let _ = writeln!(self.0, "{name} {value}");
     }
 
-    fn answers(&mut self, server: &Server) {
+    fn requests(&mut self, server: &Server) {
+        let requests = &server.requests;
+        self.gauge(
+            "cofferdam_http_requests_in_flight",
+            "Requests that are being worked on, this one included.",
+            requests.in_flight.load(Ordering::Relaxed),
+        );
         let name = "cofferdam_http_answers_total";
         self.head(name, "counter", "Answers given, by what they came to.");
-        let answered = &server.answered;
         for (label, count) in
-            [("fine", &answered.fine), ("refused", &answered.refused), ("failed", &answered.failed)]
+            [("fine", &requests.fine), ("refused", &requests.refused), ("failed", &requests.failed)]
         {
             let count = count.load(Ordering::Relaxed);
             let _ = writeln!(self.0, "{name}{{result=\"{label}\"}} {count}");

@@ -24,7 +24,8 @@ use cofferdam_store::{self as store, StoreError};
 /// is sound, compiles, and can say what it handles; it becomes current unless told otherwise.
 /// Publishing the same bytes again is answered with the version that is there (200).
 #[utoipa::path(
-    post, path = "/api/v1/modules", tag = "modules",
+    post, path = "/api/v1/modules",
+    operation_id = "publish_version", tag = "modules",
     params(PublishQuery),
     request_body(content = PublishForm, content_type = "multipart/form-data"),
     responses(
@@ -75,7 +76,8 @@ pub(crate) async fn publish(
 ///
 /// By name.
 #[utoipa::path(
-    get, path = "/api/v1/modules", tag = "modules",
+    get, path = "/api/v1/modules",
+    operation_id = "list_modules", tag = "modules",
     params(PageQuery),
     responses((status = 200, description = "A page of them", body = Page<ModuleView>)),
 )]
@@ -94,7 +96,8 @@ pub(crate) async fn list(
 ///
 /// Its versions, and what the current one handles.
 #[utoipa::path(
-    get, path = "/api/v1/modules/{name}", tag = "modules",
+    get, path = "/api/v1/modules/{name}",
+    operation_id = "show_module", tag = "modules",
     params(("name" = String, Path, description = "The module")),
     responses((status = 200, description = "The module", body = ModuleDetail)),
 )]
@@ -137,7 +140,8 @@ async fn find(state: &Shared, tenant: TenantId, name: ModuleName) -> Answer<stor
 ///
 /// Jobs that name no version run this one from their next claim on.
 #[utoipa::path(
-    post, path = "/api/v1/modules/{name}/versions/{version}/activate", tag = "modules",
+    post, path = "/api/v1/modules/{name}/versions/{version}/activate",
+    operation_id = "activate_version", tag = "modules",
     params(
         ("name" = String, Path, description = "The module"),
         ("version" = String, Path, description = "The version"),
@@ -157,7 +161,8 @@ pub(crate) async fn activate(
 ///
 /// With its versions, unless jobs that have not ended need one.
 #[utoipa::path(
-    delete, path = "/api/v1/modules/{name}", tag = "modules",
+    delete, path = "/api/v1/modules/{name}",
+    operation_id = "delete_module", tag = "modules",
     params(("name" = String, Path, description = "The module")),
     responses((status = 204, description = "It is gone")),
 )]

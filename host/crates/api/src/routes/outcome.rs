@@ -30,7 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// The bytes as the handler gets them: `application/json` where they are JSON, and
 /// `application/octet-stream` otherwise.
 #[utoipa::path(
-    get, path = "/api/v1/jobs/{id}/input", tag = "jobs",
+    get, path = "/api/v1/jobs/{id}/input",
+    operation_id = "show_input", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     responses((status = 200, description = "The input", body = Vec<u8>, content_type = "application/octet-stream")),
 )]
@@ -48,7 +49,8 @@ pub(crate) async fn input(
 /// The bytes as the handler gave them: `application/json` where they are JSON, and
 /// `application/octet-stream` otherwise.
 #[utoipa::path(
-    get, path = "/api/v1/jobs/{id}/output", tag = "jobs",
+    get, path = "/api/v1/jobs/{id}/output",
+    operation_id = "show_output", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job")),
     responses((status = 200, description = "The output", body = Vec<u8>, content_type = "application/octet-stream")),
 )]
@@ -77,7 +79,8 @@ fn raw(bytes: Vec<u8>) -> Response {
 ///
 /// Answers as soon as the job has ended, or with 202 when the time is up before that.
 #[utoipa::path(
-    get, path = "/api/v1/jobs/{id}/wait", tag = "jobs",
+    get, path = "/api/v1/jobs/{id}/wait",
+    operation_id = "wait_for_job", tag = "jobs",
     params(("id" = String, Path, format = Uuid, description = "The job"), WaitQuery),
     responses(
         (status = 200, description = "It has ended", body = JobView),

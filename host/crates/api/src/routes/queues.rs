@@ -13,7 +13,8 @@ use cofferdam_core::name::QueueName;
 ///
 /// Every one that a job was ever in. What is claimable is counted up to a bound.
 #[utoipa::path(
-    get, path = "/api/v1/queues", tag = "queues",
+    get, path = "/api/v1/queues",
+    operation_id = "list_queues", tag = "queues",
     responses((status = 200, description = "All of them", body = Page<QueueView>)),
 )]
 pub(crate) async fn list(
@@ -29,7 +30,8 @@ pub(crate) async fn list(
 /// No job of it is claimed until it is resumed; those that run go on. The queue need not have had
 /// a job yet.
 #[utoipa::path(
-    post, path = "/api/v1/queues/{name}/pause", tag = "queues",
+    post, path = "/api/v1/queues/{name}/pause",
+    operation_id = "pause_queue", tag = "queues",
     params(("name" = String, Path, description = "The queue")),
     responses((status = 200, description = "It is paused", body = QueueView)),
 )]
@@ -44,7 +46,8 @@ pub(crate) async fn pause(
 
 /// Resume a queue
 #[utoipa::path(
-    post, path = "/api/v1/queues/{name}/resume", tag = "queues",
+    post, path = "/api/v1/queues/{name}/resume",
+    operation_id = "resume_queue", tag = "queues",
     params(("name" = String, Path, description = "The queue")),
     responses((status = 200, description = "Its jobs are claimed again", body = QueueView)),
 )]

@@ -22,7 +22,8 @@ use std::time::{Duration, SystemTime};
 /// Accepts one job, or several under the key `jobs`: all of them or none. A job whose `id` is
 /// known already is not submitted again; the answer says what became of it.
 #[utoipa::path(
-    post, path = "/api/v1/jobs", tag = "jobs",
+    post, path = "/api/v1/jobs",
+    operation_id = "submit_jobs", tag = "jobs",
     request_body = SubmitBody,
     responses((status = 201, description = "Accepted, in the order of the request", body = Submitted)),
 )]

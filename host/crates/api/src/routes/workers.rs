@@ -10,7 +10,8 @@ use axum::extract::State;
 ///
 /// Every one that is registered.
 #[utoipa::path(
-    get, path = "/api/v1/workers", tag = "workers",
+    get, path = "/api/v1/workers",
+    operation_id = "list_workers", tag = "workers",
     responses((status = 200, description = "All of them", body = Page<WorkerView>)),
 )]
 pub(crate) async fn list(State(state): State<Shared>) -> Answer<Json<Page<WorkerView>>> {

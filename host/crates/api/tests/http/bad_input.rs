@@ -97,7 +97,7 @@ async fn paths_and_queries_that_cannot_be_right() {
         ("/api/v1/modules/NO", 400, "bad-name"),
         ("/api/v1/modules/a%00b", 400, "bad-name"),
         ("/api/v1/modules/images", 404, "no-such-module"),
-        ("/api/v1/modules/images/versions/1", 404, "no-such-version"),
+        ("/api/v1/modules/images/versions/1", 404, "no-such-module"),
         ("/api/v1/modules/images/versions/a%20b", 400, "bad-name"),
         ("/api/v1/nothing", 404, "no-such-route"),
         ("/", 404, "no-such-route"),

@@ -4,12 +4,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use cofferdam_api::types::{Info, ProblemBody};
-use cofferdam_api::{App, router};
+use cofferdam_api::{App, ServeError, router};
 use cofferdam_testkit::Platform;
+use cofferdam_testkit::platform::BOUND;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 
@@ -106,10 +110,10 @@ pub(crate) fn request(method: Method, path: &str, body: Body) -> Request<Body> {
 
 /// A server on a port of its own, which stops when this is dropped.
 pub(crate) struct Server {
-    /// Its database lives as long as it does.
-    _platform: Platform,
+    pub(crate) platform: Platform,
     pub(crate) address: SocketAddr,
-    _stop: DropGuard,
+    stop: DropGuard,
+    served: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Server {
@@ -118,10 +122,34 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let stop = CancellationToken::new();
-        let app = app(&platform, None);
-        tokio::spawn(cofferdam_api::serve(listener, app, stop.clone()));
-        Self { _platform: platform, address, _stop: stop.drop_guard() }
+        let served =
+            tokio::spawn(cofferdam_api::serve(listener, app(&platform, None), stop.clone()));
+        Self { platform, address, stop: stop.drop_guard(), served }
     }
+
+    /// Opens a connection and sends a request on it.
+    pub(crate) async fn get(&self, path: &str) -> TcpStream {
+        let mut connection = TcpStream::connect(self.address).await.expect("the server listens");
+        let call = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        connection.write_all(call.as_bytes()).await.expect("the server reads");
+        connection
+    }
+
+    /// Tells the server to stop and waits until it has.
+    pub(crate) async fn stop(self) -> Result<(), ServeError> {
+        drop(self.stop);
+        timeout(BOUND, self.served).await.expect("the server stops").expect("no panic")
+    }
+}
+
+/// The status and the body of the answer on a connection that the server closes after it.
+pub(crate) async fn answer(mut connection: TcpStream) -> (u16, String) {
+    let mut bytes = Vec::new();
+    timeout(BOUND, connection.read_to_end(&mut bytes)).await.expect("in time").expect("an answer");
+    let text = String::from_utf8(bytes).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
+    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
+    (status, body.to_owned())
 }
 
 /// What a server is made of.

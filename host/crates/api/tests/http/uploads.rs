@@ -1,6 +1,6 @@
 //! Uploads over a real connection: whole, too large, cut off, and of things that are no component.
 
-use crate::server::Server;
+use crate::server::{self, Server};
 use cofferdam_api::types::{ModuleVersion, ProblemBody};
 use cofferdam_testkit::component;
 use cofferdam_testkit::platform::BOUND;
@@ -38,14 +38,10 @@ fn head(query: &str, length: usize) -> String {
     )
 }
 
-/// The answer on a connection that the server closes after it.
-async fn answer<T: DeserializeOwned>(mut connection: TcpStream) -> (u16, T) {
-    let mut bytes = Vec::new();
-    timeout(BOUND, connection.read_to_end(&mut bytes)).await.expect("in time").expect("an answer");
-    let text = String::from_utf8(bytes).expect("text");
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
-    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
-    let body = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"));
+/// The answer on a connection, as JSON.
+async fn answer<T: DeserializeOwned>(connection: TcpStream) -> (u16, T) {
+    let (status, body) = server::answer(connection).await;
+    let body = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
     (status, body)
 }
 
@@ -57,10 +53,8 @@ async fn upload<T: DeserializeOwned>(server: &Server, query: &str, body: &[u8]) 
 }
 
 async fn assert_nothing_stored(server: &Server) {
-    let mut connection = TcpStream::connect(server.address).await.expect("the server listens");
-    let call = "GET /api/v1/modules HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    connection.write_all(call.as_bytes()).await.expect("it reads");
-    let (status, page): (u16, serde_json::Value) = answer(connection).await;
+    let (status, page): (u16, serde_json::Value) =
+        answer(server.get("/api/v1/modules").await).await;
     assert_eq!((status, &page["items"]), (200, &serde_json::json!([])));
 }
 
