@@ -163,7 +163,7 @@ pub struct RetryAllBody {
     pub all: bool,
     /// `same` (the default), `current`, or the name of a version.
     #[serde(default)]
-    #[schema(value_type = Option<String>, examples("same", "current", "1.4.0"))]
+    #[schema(value_type = String, examples("same", "current", "1.4.0"))]
     pub version: RetryVersion,
 }
 

@@ -196,6 +196,7 @@ pub struct ErrorView {
     /// Its number, from 1.
     pub attempt: u32,
     /// The claim that it was.
+    #[schema(value_type = i64)]
     pub run_lease: RunLease,
     /// The worker that ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -347,7 +348,7 @@ impl From<RetryVersion> for String {
 pub struct RetryBody {
     /// `same` (the default), `current`, or the name of a version.
     #[serde(default)]
-    #[schema(value_type = Option<String>, examples("same", "current", "1.4.0"))]
+    #[schema(value_type = String, examples("same", "current", "1.4.0"))]
     pub version: RetryVersion,
 }
 

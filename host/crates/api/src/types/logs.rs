@@ -25,6 +25,7 @@ pub struct LogView {
     /// The attempt that wrote it, from 1.
     pub attempt: u32,
     /// The claim that the attempt was.
+    #[schema(value_type = i64)]
     pub run_lease: RunLease,
     /// Milliseconds since the attempt started.
     pub at_ms: u64,

@@ -95,6 +95,18 @@ async fn an_upload_of_100_mib_is_refused_and_the_client_learns_why() {
 }
 
 #[tokio::test]
+async fn a_client_that_asks_first_need_not_send_what_is_refused() {
+    let server = Server::start().await;
+    let mut connection = TcpStream::connect(server.address).await.unwrap();
+    // given a client that announces 100 MiB and waits for leave to send them
+    let head = head("name=big", 100 << 20).replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n");
+    connection.write_all(head.as_bytes()).await.unwrap();
+    // then the answer comes without them
+    let (status, problem): (u16, ProblemBody) = answer(connection).await;
+    assert_eq!((status, problem.code.as_str()), (413, "component-too-large"));
+}
+
+#[tokio::test]
 async fn an_upload_of_unknown_length_is_stopped_at_the_limit() {
     let server = Server::start().await;
     let mut connection = TcpStream::connect(server.address).await.unwrap();
