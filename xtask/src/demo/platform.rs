@@ -120,6 +120,10 @@ impl Drop for Platform {
             let pid = self.dev.id().to_string();
             let _ = Command::new("kill").args(["-TERM", &pid]).status();
             let _ = self.dev.wait();
+            shell::say(&format!(
+                "what the platform said is in {}",
+                self.folder.join(LOG).display()
+            ));
         }
     }
 }
