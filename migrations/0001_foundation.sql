@@ -407,31 +407,47 @@ CREATE TABLE workers (
 
 -- ---------------------------------------------------------------- look-ups
 
--- Where each job is. A job is in exactly one of these tables, so it has exactly one row here.
+-- Where each job is, and what there is to say of it there. A job is in exactly one of these
+-- tables, so it has exactly one row here. Columns that a query does not name cost it nothing.
 CREATE VIEW job_state AS
 SELECT job_id, tenant_id, 'available' AS state, attempts, crashes, run_lease, run_at,
        NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at,
-       NULL::uuid AS worker_id, NULL::uuid AS version_id
+       NULL::uuid AS worker_id, NULL::uuid AS version_id,
+       -- Of running jobs.
+       NULL::timestamptz AS heartbeat_at, NULL::timestamptz AS deadline_at,
+       NULL::timestamptz AS cancel_requested_at,
+       NULL::smallint AS progress_percent, NULL::text AS progress_note,
+       -- Of jobs that ended.
+       NULL::bigint AS fuel, NULL::bigint AS cpu_micros, NULL::bigint AS wall_micros,
+       NULL::bigint AS peak_memory_bytes, NULL::bigint AS log_bytes, NULL::bigint AS output_bytes,
+       NULL::bytea AS output, NULL::text AS cause, NULL::uuid AS caused_by,
+       -- Of dead letters.
+       NULL::text AS class, NULL::text AS message, NULL::text AS reason, NULL::jsonb AS errors
 FROM ready
 UNION ALL
-SELECT job_id, tenant_id, reason, attempts, crashes, run_lease, due_at, NULL, NULL, NULL, NULL
+SELECT job_id, tenant_id, reason, attempts, crashes, run_lease, due_at, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL
 FROM scheduled
 UNION ALL
 SELECT job_id, tenant_id, 'running', attempts, crashes, run_lease, NULL, claimed_at, NULL,
-       worker_id, version_id
+       worker_id, version_id, heartbeat_at, deadline_at, cancel_requested_at, progress_percent,
+       progress_note, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM leases
 UNION ALL
 SELECT job_id, tenant_id, state, attempts, crashes, run_lease, NULL, started_at, finished_at,
-       worker_id, version_id
+       worker_id, version_id, NULL, NULL, NULL, NULL, NULL, fuel, cpu_micros, wall_micros,
+       peak_memory_bytes, log_bytes, output_bytes, output, cause, caused_by, NULL, NULL, NULL, NULL
 FROM ended
 UNION ALL
 SELECT job_id, tenant_id, state, attempts, crashes, run_lease, NULL, started_at, finished_at,
-       worker_id, version_id
+       worker_id, version_id, NULL, NULL, NULL, NULL, NULL, fuel, cpu_micros, wall_micros,
+       peak_memory_bytes, log_bytes, output_bytes, NULL, NULL, NULL, class, message, reason, errors
 FROM dlq;
 
 -- The error history: attempts that failed. Given back and snoozed is not failed.
 CREATE VIEW job_error AS
-SELECT job_id, run_lease,
+SELECT job_id, run_lease, started_at, class, message,
        jsonb_build_object(
            'at', ended_at, 'attempt', attempt, 'run_lease', run_lease, 'worker', worker_id,
            'class', class, 'code', code, 'message', message, 'backtrace', backtrace) AS entry

@@ -13,8 +13,8 @@ SELECT j.id, m.name AS module, v.name AS version, j.kind, q.name AS queue, j.pri
        COALESCE(s.run_at, j.run_at) AS run_at,
        COALESCE(s.started_at, last.started_at) AS started_at,
        s.finished_at,
-       COALESCE(d.class, last.class) AS class,
-       COALESCE(d.message, last.message) AS message
+       COALESCE(s.class, last.class) AS class,
+       COALESCE(s.message, last.message) AS message
 FROM (
     SELECT here.*
     FROM job_state AS here
@@ -34,12 +34,11 @@ JOIN jobs AS j ON j.id = s.job_id
 JOIN modules AS m ON m.id = j.module_id
 JOIN queues AS q ON q.id = j.queue_id
 LEFT JOIN module_versions AS v ON v.id = COALESCE(s.version_id, j.version_id)
-LEFT JOIN dlq AS d ON d.job_id = j.id
 LEFT JOIN LATERAL (
-    SELECT a.started_at, a.class, a.message
-    FROM attempts AS a
-    WHERE a.job_id = j.id AND a.class IS NOT NULL
-    ORDER BY a.run_lease DESC
+    SELECT error.started_at, error.class, error.message
+    FROM job_error AS error
+    WHERE error.job_id = j.id
+    ORDER BY error.run_lease DESC
     LIMIT 1
 ) AS last ON true
 ORDER BY j.id DESC

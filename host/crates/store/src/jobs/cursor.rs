@@ -18,13 +18,15 @@ const SLACK: TimeDelta = TimeDelta::seconds(2);
 const KEYED_PASSES: u32 = 32;
 /// The most lanes that are remembered: each costs four probes of the index in every pass.
 pub(super) const MAX_KNOWN_LANES: usize = 64;
-/// A pass from the head that takes longer than this, and so many times as long as one behind keys,
-/// wades through dead entries. After a few of them in a row (a busy machine makes one), the next
-/// is put off until they are at most a twentieth of the time.
+/// A pass from the head that takes longer than this may have waded through dead entries: the next
+/// claim tries the keys first.
 const SLOW_PASS: Duration = Duration::from_millis(5);
-const SLOW_PASS_FACTOR: u32 = 8;
-const SLOW_PASSES: u32 = 3;
-const SLOW_PASS_SHARE: u32 = 20;
+/// One that takes so many times as long as the pass behind the keys just before it did wade. After
+/// some in a row (a busy machine makes one), the next is put off until they are at most a
+/// twentieth of the time.
+const WADING_FACTOR: u32 = 4;
+const WADING_PASSES: u32 = 3;
+const WADING_SHARE: u32 = 20;
 
 const PRIORITIES: std::ops::RangeInclusive<i16> = 1..=4;
 
@@ -38,9 +40,10 @@ pub struct ClaimCursor {
     passes: u64,
     keyed_passes: u32,
     was_short: bool,
-    /// What a pass behind keys takes, about.
+    head_was_slow: bool,
+    /// What the last pass behind keys took.
     keyed_took: Option<Duration>,
-    slow_passes: u32,
+    wading_passes: u32,
     head_not_before: Option<Instant>,
 }
 
@@ -81,7 +84,7 @@ pub(super) struct KeyArrays {
 impl ClaimCursor {
     /// Whether the next pass should start at the head of every lane.
     pub(super) fn wants_head(&self, now: Instant) -> bool {
-        let reason = self.was_short || self.keyed_passes >= KEYED_PASSES;
+        let reason = (self.was_short && !self.head_was_slow) || self.keyed_passes >= KEYED_PASSES;
         self.lanes.is_empty() || (reason && self.may_head(now))
     }
 
@@ -158,14 +161,15 @@ impl ClaimCursor {
     pub(super) fn took(&mut self, started: Instant, now: Instant, head: bool) {
         let took = now.saturating_duration_since(started);
         if !head {
-            self.keyed_took = Some(self.keyed_took.map_or(took, |mean| (mean * 3 + took) / 4));
+            self.keyed_took = Some(took);
             return;
         }
-        let wades = |keyed: Duration| took > SLOW_PASS && took > keyed * SLOW_PASS_FACTOR;
-        self.slow_passes =
-            if self.keyed_took.is_some_and(wades) { self.slow_passes.saturating_add(1) } else { 0 };
+        self.head_was_slow = took > SLOW_PASS;
+        let waded =
+            self.head_was_slow && self.keyed_took.is_some_and(|keyed| took > keyed * WADING_FACTOR);
+        self.wading_passes = if waded { self.wading_passes.saturating_add(1) } else { 0 };
         self.head_not_before =
-            (self.slow_passes >= SLOW_PASSES).then(|| now + took * SLOW_PASS_SHARE);
+            (self.wading_passes >= WADING_PASSES).then(|| now + took * WADING_SHARE);
     }
 }
 
@@ -249,11 +253,12 @@ mod tests {
         cursor.took(now, now + millis(1), false);
         for _ in 0..2 {
             cursor.took(now, now + millis(50), true);
-            assert!(cursor.wants_head(now + millis(50)));
+            assert!(!cursor.wants_head(now), "the keys come first");
+            assert!(cursor.may_head(now), "but the head comes after them");
         }
         cursor.took(now, now + millis(50), true);
-        assert!(!cursor.wants_head(now + millis(1049)));
-        assert!(cursor.wants_head(now + millis(1050)));
+        assert!(!cursor.may_head(now + millis(1049)));
+        assert!(cursor.may_head(now + millis(1050)));
         cursor.took(now, now + millis(1), true);
         assert!(cursor.wants_head(now));
     }
@@ -268,7 +273,7 @@ mod tests {
             cursor.took(now, slow, false);
             cursor.took(now, slow, true);
         }
-        assert!(cursor.wants_head(now));
+        assert!(cursor.may_head(now));
     }
 
     #[test]

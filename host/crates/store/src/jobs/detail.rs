@@ -54,7 +54,7 @@ pub struct JobDetail {
     pub run_lease: RunLease,
     /// The worker that runs it, or ran it last before it ended.
     pub worker: Option<WorkerId>,
-    /// When the last attempt started.
+    /// When the last attempt started; of a job that waits, the last that failed.
     pub started_at: Option<Time>,
     /// When it ended.
     pub finished_at: Option<Time>,

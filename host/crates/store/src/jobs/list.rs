@@ -62,7 +62,7 @@ pub struct JobSummary {
     pub created_at: Time,
     /// When it is or was due.
     pub run_at: Time,
-    /// When its last attempt started.
+    /// When its last attempt started; of a job that waits, the last that failed.
     pub started_at: Option<Time>,
     /// When it ended.
     pub finished_at: Option<Time>,

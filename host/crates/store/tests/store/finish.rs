@@ -50,11 +50,9 @@ async fn every_failure_class_ends_where_its_verdict_says() {
             assert_eq!(detail.counters, verdict.counters, "{class}");
             let recorded = !matches!(class, FailureClass::Released | FailureClass::Snoozed);
             assert_eq!(detail.errors.len(), usize::from(recorded), "{class}");
-            if verdict.state == JobState::Retryable || verdict.state == JobState::Scheduled {
-                let wait = (detail.run_at
-                    - detail.errors.first().map_or(detail.started_at.unwrap(), |error| error.at))
-                .to_std()
-                .unwrap();
+            if matches!(verdict.state, JobState::Retryable | JobState::Scheduled) {
+                let since = detail.errors.first().map_or(detail.created_at, |error| error.at);
+                let wait = (detail.run_at - since).to_std().unwrap();
                 assert!(wait >= verdict.delay, "{class}: {wait:?}");
             }
             house.execute("DELETE FROM ready").await;
