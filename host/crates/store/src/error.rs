@@ -62,7 +62,7 @@ pub enum StoreError {
         version: VersionName,
     },
     /// Jobs that have not ended need it.
-    #[error("{what} is needed by {jobs} jobs that have not ended")]
+    #[error("{what} is needed by jobs that have not ended: {jobs}")]
     InUse {
         /// What was to be deleted.
         what: String,
