@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     setup::run()?;
     guests::build()?;
+    guests::build_core_module()?;
 
     let folder = std::env::temp_dir().join(format!("cofferdam-tests-{}", std::process::id()));
     // Data is not written to the disk before it is believed: nobody wants it after a crash. Each
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     cargo.args(&arguments.filter);
     cargo.env("COFFERDAM_TEST_POSTGRES", cluster.url("postgres"));
-    cargo.env("COFFERDAM_TEST_COMPONENTS", guests::folder());
+    cargo.env("COFFERDAM_TEST_COMPONENTS", workspace::target_dir());
     let tested = shell::run(&mut cargo);
 
     cluster.stop().context("cannot stop PostgreSQL after the tests")?;

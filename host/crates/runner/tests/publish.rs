@@ -10,7 +10,7 @@ use cofferdam_core::module::{VersionName, World};
 use cofferdam_core::name::ModuleName;
 use cofferdam_core::state::JobState;
 use cofferdam_runner::{ErrorKind, PublishError, PublishRequest, PublishedModule, SubmitError};
-use cofferdam_testkit::components::component;
+use cofferdam_testkit::components::{component, core_module};
 use cofferdam_testkit::platform::{Platform, new_job, stop};
 
 fn request(name: &str) -> PublishRequest {
@@ -175,5 +175,22 @@ async fn an_ordinary_program_is_a_job() {
     let bad = platform.ended(platform.submit("wordcount", vec![0xff, 0xfe]).await).await;
     assert_eq!(bad.state, JobState::Failed, "{:?}", bad.errors);
     assert_eq!(bad.errors.len(), 1);
+    stop(worker).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_module_that_says_what_it_is_becomes_a_component() {
+    // Given the same handler, built for the target without WASI,
+    let platform = Platform::start().await;
+    let module = core_module("markdown");
+    let published = platform.publish("markdown", module, Manifest::default()).await;
+
+    // then it imports nothing but our own interfaces, and works.
+    let ours = |import: &String| import.starts_with("cofferdam:job/");
+    assert!(published.imports.iter().all(ours), "{:?}", published.imports);
+    let worker = platform.worker(Platform::quick()).await;
+    let id = platform.submit("markdown", "*hello*").await;
+    assert_eq!(platform.ended(id).await.state, JobState::Completed);
+    assert_eq!(platform.output(id).await, b"<p><em>hello</em></p>\n");
     stop(worker).await;
 }

@@ -5,22 +5,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Names the folder where they lie, already built. `cargo xtask test` builds them before it
-/// starts any test.
+/// Names the folder that they are built into, when they are built already. `cargo xtask test`
+/// builds them before it starts any test.
 const VARIABLE: &str = "COFFERDAM_TEST_COMPONENTS";
 
 /// The target whose output is a component.
-const TARGET: &str = "wasm32-wasip2";
+const COMPONENT: &str = "wasm32-wasip2";
+
+/// The target whose output is a core module that says which component it is to become.
+const CORE_MODULE: &str = "wasm32-unknown-unknown";
 
 /// The component of an example, such as `thumbnail`. Unless they are built already, it is brought
 /// up to date first, once a process.
 pub fn component(example: &str) -> Vec<u8> {
-    static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+    read(example, COMPONENT)
+}
+
+/// The same example, built for the target without WASI: a core module with component metadata.
+pub fn core_module(example: &str) -> Vec<u8> {
+    read(example, CORE_MODULE)
+}
+
+fn read(example: &str, target: &'static str) -> Vec<u8> {
+    static BUILT: Mutex<Option<Built>> = Mutex::new(None);
     let file = {
         // A test that panicked here left nothing half done.
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
         let built = built.get_or_insert_with(HashMap::new);
-        built.entry(example.to_owned()).or_insert_with(|| locate(example)).clone()
+        built.entry((example.to_owned(), target)).or_insert_with(|| locate(example, target)).clone()
     };
     match std::fs::read(&file) {
         Ok(bytes) => bytes,
@@ -28,23 +40,26 @@ pub fn component(example: &str) -> Vec<u8> {
     }
 }
 
-fn locate(example: &str) -> PathBuf {
+/// Where an example was built into, by its name and target.
+type Built = HashMap<(String, &'static str), PathBuf>;
+
+fn locate(example: &str, target: &str) -> PathBuf {
     // A library has underscores in its file name where its package has hyphens.
     let file = format!("{}.wasm", example.replace('-', "_"));
     let folder = match std::env::var_os(VARIABLE) {
         Some(folder) => PathBuf::from(folder),
-        None => build(example),
+        None => build(example, target),
     };
-    folder.join(file)
+    folder.join(target).join("guest").join(file)
 }
 
 /// Builds one. Cargo holds a lock meanwhile, so that test programs may do it at once.
-fn build(example: &str) -> PathBuf {
+fn build(example: &str, target: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(&root)
-        .args(["build", "--profile", "guest", "--target", TARGET, "--package", example])
+        .args(["build", "--profile", "guest", "--target", target, "--package", example])
         .output()
         .expect("cargo can be run");
     assert!(
@@ -52,6 +67,5 @@ fn build(example: &str) -> PathBuf {
         "cannot build the example `{example}`:\n{}\nhint: `cargo xtask setup` brings the target",
         String::from_utf8_lossy(&output.stderr)
     );
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| root.join("target"), PathBuf::from).join(TARGET).join("guest")
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
