@@ -136,7 +136,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CommandError {
-        let server = &self.base;
+        let server = self.server();
         if error.is_timeout() && !error.is_connect() {
             let message = format!(
                 "the server at {server} did not answer within {}",
@@ -156,10 +156,15 @@ impl Client {
             )
     }
 
+    /// The server's URL as people write it.
+    fn server(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
     fn foreign(&self, cause: &str) -> CommandError {
         CommandError::new(
             Exit::Unreachable,
-            format!("what listens at {} is not a Cofferdam server of this version", self.base),
+            format!("what listens at {} is not a Cofferdam server of this version", self.server()),
         )
         .cause(cause)
         .hint("check --server and COFFERDAM_SERVER")
@@ -180,9 +185,11 @@ fn refused(status: StatusCode, problem: ProblemBody) -> CommandError {
     if let Some(field) = problem.field {
         error = error.cause(format!("the field `{field}` is wrong"));
     }
-    error.hints.extend(problem.hint);
-    if status == StatusCode::UNAUTHORIZED && error.hints.is_empty() {
+    if status == StatusCode::UNAUTHORIZED {
+        // The server speaks of HTTP; who sits here sets a variable.
         error = error.hint("set COFFERDAM_TOKEN to the token that the server was started with");
+    } else {
+        error.hints.extend(problem.hint);
     }
     error.code = Some(problem.code);
     // Only an operator who looks into the server's log can do something with the id.

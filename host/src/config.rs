@@ -2,6 +2,7 @@
 
 use crate::env::{self, Fallback, Variable};
 use crate::error::{CommandError, Result};
+use crate::exit::Exit;
 use crate::suggest;
 use crate::value::{BadValue, Value};
 use std::collections::BTreeMap;
@@ -175,9 +176,8 @@ pub(crate) fn set_hint(variable: &Variable) -> String {
 /// Reads a file of keys. A key that means nothing is an error: a misspelt limit is no limit.
 fn read_file(path: &Path) -> Result<BTreeMap<&'static str, String>> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        CommandError::usage(format!("cannot read the configuration `{shown}`")).caused_by(&error)
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandError::file(Exit::Usage, "read the configuration", path, &error))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         CommandError::usage(format!("the configuration `{shown}` is not TOML"))
             .cause(error.to_string().trim_end().to_owned())

@@ -353,7 +353,7 @@ pub(crate) static LOG: Variable = keyed(
     Group::Output,
     "COFFERDAM_LOG",
     "log",
-    Fallback::Text("info"),
+    Fallback::Computed("`info`, and `warn` for `cofferdam dev`"),
     "What the roles log to standard error: a level (`error`, `warn`, `info`, `debug`, `trace`) or \
      levels for single parts, such as `info,cofferdam_runner=debug`.",
 );

@@ -5,6 +5,7 @@ use cofferdam_core::hint::Hint;
 use std::error::Error;
 use std::io;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 
 /// The result of a command.
 pub(crate) type Result<T, E = CommandError> = std::result::Result<T, E>;
@@ -68,6 +69,21 @@ impl CommandError {
         let mut command = Self::new(exit, error.to_string()).caused_by_sources(error);
         command.hints.extend(error.hint());
         command
+    }
+
+    /// A file that cannot be read or written.
+    pub(crate) fn file(exit: Exit, what: &str, path: &Path, error: &io::Error) -> Self {
+        let failed =
+            Self::new(exit, format!("cannot {what} `{}`", path.display())).caused_by(error);
+        if error.kind() != io::ErrorKind::NotFound {
+            return failed;
+        }
+        match path.is_relative().then(std::env::current_dir) {
+            Some(Ok(folder)) => {
+                failed.hint(format!("check the path; it is looked for in {}", folder.display()))
+            }
+            _ => failed.hint("check the path"),
+        }
     }
 
     /// Adds a cause.

@@ -1,6 +1,7 @@
 //! `--input JSON|@FILE|-`: where the bytes of a job's input come from.
 
 use crate::error::{CommandError, Result};
+use crate::exit::Exit;
 use crate::value::BadValue;
 use cofferdam_core::{limits, units};
 use std::fs::File;
@@ -47,10 +48,9 @@ impl Input {
             Self::Json(text) => Ok(text.clone().into_bytes()),
             Self::Stdin => bounded(io::stdin().lock(), "standard input"),
             Self::File(path) => {
+                let file = File::open(path)
+                    .map_err(|error| CommandError::file(Exit::Failed, "read", path, &error))?;
                 let name = format!("`{}`", path.display());
-                let file = File::open(path).map_err(|error| {
-                    CommandError::failed(format!("cannot read {name}")).caused_by(&error)
-                })?;
                 bounded(file, &name)
             }
         }

@@ -131,7 +131,7 @@ impl Printer {
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
         }
-        table.trim_fmt()
+        table.lines().map(|line| trimmed(&line)).collect::<Vec<_>>().join("\n")
     }
 
     /// A bar that counts bytes.
@@ -184,5 +184,26 @@ impl Printer {
         let mut err = AutoStream::new(io::stderr(), self.color).lock();
         // Nothing is left to tell when standard error itself is gone.
         let _ = writeln!(err, "{text}");
+    }
+}
+
+/// A line without the spaces that fill its last column, also where they are inside of a style.
+fn trimmed(line: &str) -> String {
+    const RESET: &str = "\u{1b}[0m";
+    match line.trim_end().strip_suffix(RESET) {
+        Some(styled) => format!("{}{RESET}", styled.trim_end()),
+        None => line.trim_end().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_no_spaces_at_the_ends_of_lines() {
+        let table = Printer::table(["a", "b"], [["1".to_owned(), "a long cell".to_owned()]]);
+        let plain = anstream::adapter::strip_str(&table).to_string();
+        assert_eq!(plain, "a  b\n1  a long cell");
     }
 }

@@ -6,9 +6,14 @@ use crate::error::{CommandError, Result};
 use std::io::{self, IsTerminal as _};
 use tracing_subscriber::EnvFilter;
 
+/// What a role logs when nobody says.
+pub(crate) const DEFAULT: &str = "info";
+/// The same for `dev`, which a person watches who wants to see what is wrong and nothing else.
+pub(crate) const DEV: &str = "warn";
+
 /// Starts the log. Once in a process.
-pub(crate) fn start(config: &mut Config) -> Result<()> {
-    let filter: String = config.get(&env::LOG, None)?;
+pub(crate) fn start(config: &mut Config, default: &str) -> Result<()> {
+    let filter = config.get_or(&env::LOG, None, || default.to_owned())?;
     let format: String = config.get(&env::LOG_FORMAT, None)?;
     let filter = EnvFilter::try_new(&filter).map_err(|error| {
         CommandError::usage(format!("{} is not usable", env::LOG.name))

@@ -32,9 +32,29 @@ pub(crate) fn cell(text: &str, most: usize) -> String {
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Indents every line but the first.
+/// Indents every line but the first and those that are empty.
 pub(crate) fn indented(text: &str, by: usize) -> String {
-    text.trim_end().replace('\n', &format!("\n{}", " ".repeat(by)))
+    let indent = " ".repeat(by);
+    let mut lines = text.trim_end().lines();
+    let mut indented = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        indented.push('\n');
+        if !line.is_empty() {
+            indented.push_str(&indent);
+            indented.push_str(line);
+        }
+    }
+    indented
+}
+
+/// The frames of a backtrace that are the handler's own and its libraries', at most `most` of
+/// them: what the language's runtime does between a panic and its end is the same each time. All
+/// frames where there are no others.
+pub(crate) fn own_frames(backtrace: &str, most: usize) -> Vec<&str> {
+    const RUNTIME: [&str; 2] = [" at /rustc/", " at wasisdk:"];
+    let is_own = |frame: &&str| !RUNTIME.iter().any(|place| frame.contains(place));
+    let own: Vec<_> = backtrace.lines().filter(is_own).take(most).collect();
+    if own.is_empty() { backtrace.lines().take(most).collect() } else { own }
 }
 
 /// A time, to the second, in UTC.
@@ -114,6 +134,13 @@ mod tests {
     fn cells_are_short_and_one_line() {
         assert_eq!(cell("one\ntwo", 10), "one");
         assert_eq!(cell("abcdefghij", 5), "abcd…");
+    }
+
+    #[test]
+    fn backtraces_start_at_the_handler() {
+        let backtrace = "abort at wasisdk://a.c:5\npanic at /rustc/5/b.rs:1\nmine at src/lib.rs:2";
+        assert_eq!(own_frames(backtrace, 9), ["mine at src/lib.rs:2"]);
+        assert_eq!(own_frames("abort at wasisdk://a.c:5", 9), ["abort at wasisdk://a.c:5"]);
     }
 
     #[test]

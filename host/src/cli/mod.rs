@@ -62,12 +62,12 @@ pub(crate) struct Global {
 /// Whether to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On terminals that have them, unless `NO_COLOR` is set.
+    // On terminals that have them, unless `NO_COLOR` is set.
     #[default]
     Auto,
-    /// Always.
+    // Always.
     Always,
-    /// Never.
+    // Never.
     Never,
 }
 

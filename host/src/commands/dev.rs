@@ -46,7 +46,7 @@ pub(super) fn run(args: &DevArgs, mut config: Config, printer: Printer) -> Resul
         worker,
         database,
     };
-    telemetry::start(&mut config)?;
+    telemetry::start(&mut config, telemetry::DEV)?;
     wire::control_runtime()?.block_on(async {
         let signals = Signals::listen()?;
         let listener = wire::listen(dev.server.listen).await?;

@@ -17,10 +17,9 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     let bytes = client.bytes(&["jobs", &args.id.to_string(), what]).await?;
     if let Some(path) = &args.out {
+        std::fs::write(path, &bytes)
+            .map_err(|error| CommandError::file(Exit::Failed, "write", path, &error))?;
         let shown = path.display();
-        std::fs::write(path, &bytes).map_err(|error| {
-            CommandError::failed(format!("cannot write `{shown}`")).caused_by(&error)
-        })?;
         printer.note(&format!("Wrote {} to {shown}.", text::bytes(bytes.len() as u64)));
         return Ok(Exit::Ok);
     }

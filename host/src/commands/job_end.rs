@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::error::{CommandError, Result};
 use crate::exit::Exit;
+use crate::text;
 use cofferdam_api::types::JobView;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::ids::JobId;
@@ -11,6 +12,9 @@ use cofferdam_core::units::format_duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::{Duration, Instant};
+
+/// How many frames an error shows. `job show` shows all of them.
+const FRAMES: usize = 6;
 
 /// How long one request waits. Proxies cut longer ones off.
 const ROUND: Duration = Duration::from_secs(20);
@@ -85,7 +89,7 @@ pub(super) fn failure(job: &JobView) -> CommandError {
     if let Some(last) = job.errors.last() {
         error = error.cause(format!("{}: {}", last.class, last.message));
         error.code = Some(last.class.to_string());
-        let frames: Vec<_> = last.backtrace.lines().take(BACKTRACE_LINES).collect();
+        let frames = text::own_frames(&last.backtrace, FRAMES);
         if !frames.is_empty() {
             error = error.cause(format!("in the guest\n{}", frames.join("\n")));
         }
@@ -96,9 +100,6 @@ pub(super) fn failure(job: &JobView) -> CommandError {
         "`cofferdam job show {id}` shows every attempt, `cofferdam job logs {id}` its log"
     ))
 }
-
-/// How many frames an error shows. `job show` shows all of them.
-const BACKTRACE_LINES: usize = 12;
 
 /// A job that ended, with its output: what `job submit --wait --json` prints.
 #[derive(Debug, Serialize)]

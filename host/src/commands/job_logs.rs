@@ -103,5 +103,6 @@ pub(super) fn line_of(
     for (name, value) in fields {
         let _ = write!(line, " {}={}", plain(name).dimmed(), plain(value));
     }
+    line.truncate(line.trim_end().len());
     line
 }

@@ -1,6 +1,7 @@
 //! Components and manifests on this machine.
 
 use crate::error::{CommandError, Result};
+use crate::exit::Exit;
 use crate::suggest;
 use cofferdam_core::limits::MAX_COMPONENT;
 use cofferdam_core::manifest::Manifest;
@@ -15,17 +16,15 @@ const MANIFEST: &str = "cofferdam.toml";
 /// Reads a component, at most [`MAX_COMPONENT`] bytes: what is larger would be refused anyway,
 /// and a device or a log file given by mistake must not fill the memory.
 pub(super) fn component(path: &Path) -> Result<Vec<u8>> {
-    let shown = path.display();
-    let failed = |error: &std::io::Error| {
-        CommandError::failed(format!("cannot read `{shown}`")).caused_by(error)
-    };
-    let file = File::open(path).map_err(|error| failed(&error))?;
+    let failed = |error| CommandError::file(Exit::Failed, "read", path, &error);
+    let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
-    file.take(MAX_COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    file.take(MAX_COMPONENT + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_COMPONENT {
         let max = format_size(MAX_COMPONENT);
         return Err(CommandError::failed(format!(
-            "`{shown}` is larger than the {max} that a component may be"
+            "`{}` is larger than the {max} that a component may be",
+            path.display()
         ))
         .hint("build it in release mode and strip its debug sections"));
     }
@@ -41,10 +40,8 @@ pub(super) fn manifest(named: Option<&Path>, file: &Path) -> Result<Option<(Path
             _ => return Ok(None),
         },
     };
-    let shown = path.display();
-    let text = fs::read_to_string(&path).map_err(|error| {
-        CommandError::failed(format!("cannot read the manifest `{shown}`")).caused_by(&error)
-    })?;
+    let text = fs::read_to_string(&path)
+        .map_err(|error| CommandError::file(Exit::Failed, "read the manifest", &path, &error))?;
     match toml::from_str(&text) {
         Ok(manifest) => Ok(Some((path, manifest))),
         Err(error) => Err(bad_manifest(&path, &error)),

@@ -18,7 +18,7 @@ pub(super) fn run(args: &ServerArgs, mut config: Config, printer: Printer) -> Re
     let server = ServerSettings::settle(&mut config, args.listen)?;
     let sandbox = settings::sandbox(&mut config, wire::DESCRIBE_SLOTS)?;
     let cache = config.get(&env::MODULE_CACHE, None)?;
-    telemetry::start(&mut config)?;
+    telemetry::start(&mut config, telemetry::DEFAULT)?;
     wire::control_runtime()?.block_on(async {
         let signals = Signals::listen()?;
         let listener = wire::listen(server.listen).await?;

@@ -17,7 +17,7 @@ pub(super) fn run(args: WorkerArgs, mut config: Config, printer: Printer) -> Res
     let flags = WorkerFlags { slots: args.slots, queues: args.queues };
     let worker = settings::worker(&mut config, flags)?;
     let sandbox = settings::sandbox(&mut config, worker.slots)?;
-    telemetry::start(&mut config)?;
+    telemetry::start(&mut config, telemetry::DEFAULT)?;
     wire::control_runtime()?.block_on(async {
         let signals = Signals::listen()?;
         let store = wire::connect_migrated(&database).await?;

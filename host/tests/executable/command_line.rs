@@ -3,13 +3,20 @@
 use crate::support::{Said, bare, finish, run};
 use std::path::Path;
 
+/// What the executable says, word for word, beside this file.
+macro_rules! snapshot {
+    ($said:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($said);
+        });
+    };
+}
+
 /// One snapshot for many command lines, so that a reviewer reads them like a session.
 fn session(lines: &[&str]) -> String {
-    lines
-        .iter()
-        .map(|line| format!("$ cofferdam {line}\n{}\n", run(line)))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let folder = std::env::current_dir().unwrap().display().to_string();
+    let said = lines.iter().map(|line| format!("$ cofferdam {line}\n{}\n", run(line)));
+    said.collect::<Vec<_>>().join("\n").replace(&folder, "[here]")
 }
 
 fn in_folder(folder: &Path, args: &[&str]) -> Said {
@@ -18,7 +25,7 @@ fn in_folder(folder: &Path, args: &[&str]) -> Said {
 
 #[test]
 fn usage_errors() {
-    insta::assert_snapshot!(session(&[
+    snapshot!(session(&[
         "modul list",
         "dlq",
         "job submit markdown --foloow",
@@ -41,12 +48,12 @@ fn usage_errors() {
 
 #[test]
 fn unreachable_servers() {
-    insta::assert_snapshot!(session(&["job list", "--server ftp://here job list"]));
+    snapshot!(session(&["job list", "--server ftp://here job list"]));
 }
 
 #[test]
 fn files_that_are_not_there() {
-    insta::assert_snapshot!(session(&[
+    snapshot!(session(&[
         "module push nowhere.wasm --name a",
         "module inspect nowhere.wasm",
         "run nowhere.wasm",

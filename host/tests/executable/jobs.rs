@@ -8,8 +8,8 @@ use std::time::Duration;
 struct Stage {
     folder: tempfile::TempDir,
     client: Client,
-    _process: Process,
-    _db: TestDb,
+    process: Process,
+    db: TestDb,
 }
 
 /// A server and a worker on a database of their own, with these examples pushed.
@@ -21,7 +21,7 @@ async fn stage(examples: &[&str]) -> Stage {
     for example in examples {
         client.push(folder.path(), example);
     }
-    Stage { folder, client, _process: process, _db: db }
+    Stage { folder, client, process, db }
 }
 
 /// Asks until the answer is as wanted.
@@ -227,10 +227,11 @@ async fn workers_and_machines_are_listed() {
     let stage = stage(&[]).await;
     let workers = stage.client.run("worker list --json").exits(0).json();
     assert_eq!(workers[0]["slots"], 8);
+    assert_eq!(workers[0]["pid"], stage.process.ready["pid"]);
     assert!(stage.client.run("worker list").exits(0).text().contains("working"));
 
     let mut doctor = crate::support::bare();
-    let said = finish(doctor.args(["doctor", "--json", "--database-url", &stage._db.url()]));
+    let said = finish(doctor.args(["doctor", "--json", "--database-url", &stage.db.url()]));
     let findings = said.json();
     let status = |name: &str| {
         let checks = findings["checks"].as_array().unwrap();

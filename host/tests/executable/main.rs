@@ -1,5 +1,6 @@
 //! The executable from outside: its command line, its roles, and what becomes of jobs when its
 //! processes are killed.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
 mod bad_input;
 mod command_line;

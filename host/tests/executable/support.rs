@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to start or to end. Generous: machines are shared.
-pub(crate) const BOUND: Duration = Duration::from_secs(60);
+pub(crate) const BOUND: Duration = Duration::from_mins(1);
 
 /// An address that nothing listens on: port 9 is `discard`.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -118,14 +118,14 @@ impl Process {
         let mut process = Self { child, ready: Value::Null };
         match serde_json::from_str(&line) {
             Ok(ready) => process.ready = ready,
-            Err(_) => panic!("the process did not get ready; it said {line:?}"),
+            Err(error) => panic!("the process did not get ready ({error}); it said {line:?}"),
         }
         process
     }
 
     /// The URL that a server said it serves on.
     pub(crate) fn url(&self) -> &str {
-        self.ready["url"].as_str().unwrap()
+        self.ready.get("url").and_then(Value::as_str).unwrap()
     }
 
     /// Ends it without giving it a chance to say anything.

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::settings::{self, ServerSettings, WorkerFlags};
 use crate::text::{self, plain};
-use crate::{env, wire};
+use crate::{env, telemetry, wire};
 use cofferdam_core::units::format_duration;
 use cofferdam_runner::WorkerSettings;
 use owo_colors::OwoColorize as _;
@@ -86,9 +86,10 @@ pub(super) fn run(args: &DoctorArgs, mut config: Config, printer: Printer) -> Re
     let worker = settings::worker(&mut config, WorkerFlags::default())?;
     let sandbox_settings = settings::sandbox(&mut config, worker.slots)?;
     ServerSettings::settle(&mut config, None)?;
-    for variable in [&env::SERVER, &env::DATA_DIR, &env::LOG, &env::LOG_FORMAT] {
+    for variable in [&env::SERVER, &env::REQUEST_TIMEOUT, &env::LOG_FORMAT] {
         config.find::<String>(variable, None)?;
     }
+    config.get_or(&env::LOG, None, || telemetry::DEFAULT.to_owned())?;
     let data_dir: PathBuf = config.get(&env::DATA_DIR, None)?;
     let url = settings::find_database_url(&mut config, &args.database)?;
     let named = url.is_some();
