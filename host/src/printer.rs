@@ -121,7 +121,8 @@ impl Printer {
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> String {
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        // A row is a line, however narrow the terminal: an id that is cut in two cannot be copied.
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         // Always styled here; whether styles are shown is decided where the text is written.
         table.enforce_styling();
         table.set_header(head.map(|name| Cell::new(name).add_attribute(Attribute::Bold)));

@@ -160,7 +160,7 @@ pub(crate) struct SubmitArgs {
     /// Wait until the job has ended and print its output
     #[arg(long)]
     pub(crate) wait: bool,
-    /// How long to wait [default: for ever]
+    /// Wait, but no longer than this, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub(crate) timeout: Option<Duration>,
     /// Wait, and meanwhile show the log on standard error

@@ -12,7 +12,7 @@ use crate::{env, telemetry, text, wire};
 use cofferdam_localpg::{Cluster, ClusterError, ClusterSettings};
 use cofferdam_runner::{Modules, Worker, WorkerSettings};
 use cofferdam_sandbox::SandboxSettings;
-use cofferdam_store::StoreSettings;
+use cofferdam_store::{StoreError, StoreSettings};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::net::TcpListener;
@@ -36,6 +36,11 @@ pub(super) fn run(args: &DevArgs, mut config: Config, printer: Printer) -> Resul
     // A `DATABASE_URL` that lies about in the environment is for something else: only one that is
     // meant for us replaces the private Postgres.
     let named = config.find(&env::DATABASE_URL, args.database.database_url.clone())?;
+    if named.is_some() && (args.fresh || args.data_dir.is_some()) {
+        return Err(CommandError::usage("--fresh and --data-dir are for a private Postgres")
+            .cause(format!("{} names another one", env::DATABASE_URL.name))
+            .hint("unset it, or leave out the flags"));
+    }
     let database =
         settings::store(&mut config, &args.database, "dev", named.clone().unwrap_or_default())?;
     let data_dir: PathBuf = config.get(&env::DATA_DIR, args.data_dir.clone())?;
@@ -120,7 +125,15 @@ async fn serve(
     let address = listener.local_addr()?;
     let database = dev.database;
     let store = wire::connect(&database).await?;
-    let applied = store.migrate().await.map_err(|error| wire::store_failed(&error))?;
+    let applied = store.migrate().await.map_err(|error| {
+        let unusable = cluster.is_some() && matches!(error, StoreError::Schema(_));
+        let failed = wire::store_failed(&error);
+        if unusable {
+            failed.hint("or delete what is there with `cofferdam dev --fresh`")
+        } else {
+            failed
+        }
+    })?;
     let sandbox = wire::sandbox(dev.sandbox)?;
     let modules = Modules::new(store.clone(), sandbox, dev.worker.module_cache);
     let app = wire::app(&store, &modules, &dev.server, &database.schema, address).await?;

@@ -138,6 +138,13 @@ fn a_staleness_that_would_condemn_the_living_is_refused() {
 }
 
 #[test]
+fn a_named_database_is_not_deleted() {
+    let mut command = bare();
+    command.args(["dev", "--fresh"]).env("COFFERDAM_DATABASE_URL", "postgres://nowhere");
+    finish(&mut command).exits(2).complains(&["--fresh", "COFFERDAM_DATABASE_URL names another"]);
+}
+
+#[test]
 fn manifests_that_make_no_sense() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.wasm"), b"\0asm").unwrap();

@@ -89,6 +89,38 @@ async fn a_worker_that_is_told_to_stop_finishes_what_it_runs() {
 }
 
 #[tokio::test]
+async fn a_second_signal_gives_back_what_runs() {
+    let db = TestDb::new().await;
+    let mut process = dev(&db.url());
+    let client = &Client::new(process.url());
+    let folder = tempfile::tempdir().unwrap();
+    client.push(folder.path(), "misbehave");
+    let id = client.run("job submit misbehave/slow --input {\"ms\":600000}").exits(0).text();
+    wait_for("the job to run", BOUND, async || {
+        let job = client.run(&format!("job show {id} --json")).exits(0).json();
+        if job["state"] == "running" { Ok(()) } else { Err(format!("it is {job}")) }
+    })
+    .await;
+
+    // When it is told to stop, and told again once it drains
+    process.signal("TERM");
+    wait_for("the drain", BOUND, async || {
+        let workers = client.run("worker list --json").exits(0).json();
+        if workers[0]["draining"] == true { Ok(()) } else { Err(format!("there is {workers}")) }
+    })
+    .await;
+    assert_eq!(process.stop(), Some(0));
+
+    // Then the job waits for the next worker, and has lost no attempt
+    let mut server = bare();
+    server.args(["server", "--listen", "127.0.0.1:0", "--database-url", &db.url()]);
+    let server = Process::start(&mut server);
+    let job = Client::new(server.url()).run(&format!("job show {id} --json")).exits(0).json();
+    assert_eq!((&job["state"], &job["attempts"]), (&"available".into(), &0.into()), "{job}");
+    assert_eq!(job["crashes"], 0, "{job}");
+}
+
+#[tokio::test]
 async fn dev_keeps_its_data_through_its_own_death() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

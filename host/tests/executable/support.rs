@@ -148,7 +148,8 @@ impl Process {
         }
     }
 
-    fn signal(&self, name: &str) {
+    /// Sends it a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
     }
@@ -243,5 +244,5 @@ pub(crate) fn quick(command: &mut Command) {
         .env("COFFERDAM_PROMOTE_INTERVAL", "50ms")
         .env("COFFERDAM_POLL_INTERVAL", "100ms")
         .env("COFFERDAM_LOG_FLUSH_INTERVAL", "50ms")
-        .env("COFFERDAM_DRAIN_GRACE", "5s");
+        .env("COFFERDAM_DRAIN_GRACE", "2m");
 }
