@@ -1,6 +1,7 @@
 //! Where a guest was: taken cheaply on its thread, written out elsewhere.
 
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{Lookup, Place};
+use crate::text;
 use rustc_demangle::try_demangle;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -41,6 +42,14 @@ impl From<&WasmBacktrace> for Trace {
     }
 }
 
+#[cfg(test)]
+impl Frame {
+    /// A frame of which no more is known than where it was.
+    pub(crate) fn at(offset: u64) -> Self {
+        Self { index: 0, name: None, offset: Some(offset) }
+    }
+}
+
 impl Trace {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -59,32 +68,40 @@ impl Trace {
         self.0.iter().find(|frame| (frame.index, frame.name.as_deref()) == most).map(function)
     }
 
-    /// Function names, and places where the component has them, one a line. Repeated lines are
-    /// counted. Reads debug information, which takes milliseconds.
-    pub(crate) fn render(&self, symbols: &Symbols) -> String {
-        let mut lookup = symbols.lookup();
-        let lines: Vec<String> =
-            self.0.iter().flat_map(|frame| described(frame, lookup.places(frame))).collect();
-        let mut lines = lines.into_iter().peekable();
-        let mut text = String::new();
-        while let Some(line) = lines.next() {
-            let mut again = 0_usize;
-            while lines.next_if_eq(&line).is_some() {
-                again += 1;
-            }
-            if text.len() + line.len() > MAX_TEXT {
-                break;
-            }
-            text.push_str(&line);
-            if again > 0 {
-                // Writing to a String cannot fail.
-                let _ = write!(text, " (and {again} more)");
-            }
-            text.push('\n');
-        }
-        text.truncate(text.trim_end().len());
-        text
+    /// Function names, and places where the look-up finds them, one a line. Repeated lines are
+    /// counted. Reads debug information, which takes milliseconds, or as long as its author likes.
+    pub(crate) fn render(&self, mut lookup: Lookup<'_>) -> String {
+        let lines = self.0.iter().flat_map(|frame| described(frame, &lookup.places(frame)));
+        written(lines.collect())
     }
+
+    /// Function names alone, one a line.
+    pub(crate) fn names(&self) -> String {
+        written(self.0.iter().map(function).collect())
+    }
+}
+
+/// Lines as one text, repeated ones counted.
+fn written(lines: Vec<String>) -> String {
+    let mut lines = lines.into_iter().peekable();
+    let mut text = String::new();
+    while let Some(line) = lines.next() {
+        let mut again = 0_usize;
+        while lines.next_if_eq(&line).is_some() {
+            again += 1;
+        }
+        if text.len() + line.len() > MAX_TEXT {
+            break;
+        }
+        text.push_str(&line);
+        if again > 0 {
+            // Writing to a String cannot fail.
+            let _ = write!(text, " (and {again} more)");
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// One line for the frame, and one for each function that was inlined into it.
@@ -117,12 +134,14 @@ fn function(frame: &Frame) -> String {
 
 fn demangle(name: &str) -> String {
     let plain = try_demangle(name).map_or_else(|_| name.to_owned(), |name| format!("{name:#}"));
-    crate::outcome::clean(&plain, MAX_NAME)
+    text::kept(&plain, MAX_NAME)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::symbols::Symbols;
+    use std::time::Instant;
 
     fn frame(index: u32, name: &str) -> Frame {
         Frame { index, name: Some(name.to_owned()), offset: None }
@@ -133,8 +152,10 @@ mod tests {
         let mut frames = vec![frame(1, "_ZN4core3fmt5write17h0123456789abcdefE")];
         frames.extend((0..3).map(|_| frame(2, "down")));
         frames.push(Frame { index: 7, name: None, offset: None });
-        let text = Trace(frames).render(&Symbols::default());
+        let trace = Trace(frames);
+        let text = trace.render(Symbols::default().lookup(Instant::now()));
         assert_eq!(text, "core::fmt::write\ndown (and 2 more)\nfunction 7");
+        assert_eq!(trace.names(), text);
     }
 
     #[test]

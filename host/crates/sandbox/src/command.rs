@@ -10,11 +10,13 @@
 //! cannot call `exit-with-code` may instead end its standard error with a line of its own,
 //! `cofferdam: exit 65`.
 
-use crate::outcome::{Failed, MAX_MESSAGE, Phase, clean, last_lines};
+use crate::outcome::{Failed, Phase, last_lines};
 use crate::output::Collected;
 use crate::task::Value;
+use crate::text;
 use crate::vitals::Vitals;
 use cofferdam_core::class::FailureClass;
+use cofferdam_core::history::MAX_MESSAGE;
 use cofferdam_core::outcome::Failure;
 use wasmtime_wasi::I32Exit;
 
@@ -55,7 +57,7 @@ fn failure(code: i32, stderr: &str) -> Failure {
         Some(lines) => format!("the program ended with exit code {code}: {lines}"),
         None => format!("the program ended with exit code {code}"),
     };
-    Failure::new(class, format!("exit-{code}"), clean(&message, MAX_MESSAGE))
+    Failure::new(class, format!("exit-{code}"), text::kept(&message, MAX_MESSAGE))
 }
 
 #[cfg(test)]

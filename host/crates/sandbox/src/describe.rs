@@ -2,8 +2,8 @@
 
 use crate::attempt::{Attempt, AttemptHost, JobInfo};
 use crate::bindings::KindDescription;
-use crate::outcome::clean;
 use crate::reject::Reject;
+use crate::text::kept;
 use async_trait::async_trait;
 use cofferdam_core::job::MAX_MAX_ATTEMPTS;
 use cofferdam_core::limits::{Limits, MAX_KINDS, MAX_SCHEMA};
@@ -100,7 +100,7 @@ pub(crate) fn command_kind() -> KindInfo {
 
 fn kind(description: &KindDescription) -> Result<KindInfo, Reject> {
     let bad =
-        |problem: String| Reject::BadKind { kind: clean(&description.name, MAX_NAME), problem };
+        |problem: String| Reject::BadKind { kind: kept(&description.name, MAX_NAME), problem };
     let name = KindName::new(description.name.as_str()).map_err(|error| bad(error.to_string()))?;
     if description.description.len() > MAX_DESCRIPTION {
         return Err(bad(format!("its description is longer than {MAX_DESCRIPTION} bytes")));
@@ -124,7 +124,7 @@ fn kind(description: &KindDescription) -> Result<KindInfo, Reject> {
     let input_schema = description.input_schema.as_deref().map(schema).transpose().map_err(bad)?;
     Ok(KindInfo {
         name,
-        description: clean(&description.description, MAX_DESCRIPTION),
+        description: kept(&description.description, MAX_DESCRIPTION),
         input_schema,
         deadline: description.deadline_ms.map(Duration::from_millis),
         memory_bytes: description.memory_bytes,

@@ -39,8 +39,9 @@ const INSTANCE_SIZE: usize = MIB;
 /// Frames kept of a guest's backtrace. Enough to see what recurses.
 const BACKTRACE_FRAMES: usize = 64;
 
-/// Pool slots beyond those of jobs, for components that are asked to describe themselves.
-const SPARE_SLOTS: usize = 4;
+/// Pool slots beyond those of jobs, for components that are asked to describe themselves: so many
+/// are asked at once, and others wait.
+pub(crate) const SPARE_SLOTS: usize = 4;
 
 /// An engine and where its memories come from.
 pub(crate) struct Built {

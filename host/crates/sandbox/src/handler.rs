@@ -2,13 +2,11 @@
 
 use crate::attempt::JobInfo;
 use crate::bindings::{GuestJobInfo, JobError, RetryAdvice as Advice};
-use crate::outcome::{MAX_MESSAGE, clean};
+use crate::text::kept;
 use cofferdam_core::class::FailureClass;
+use cofferdam_core::history::{MAX_CODE, MAX_MESSAGE};
 use cofferdam_core::outcome::{Failure, RetryAdvice};
 use std::time::Duration;
-
-/// The longest error code of a handler, in bytes: it is a word for programs.
-const MAX_CODE: usize = 64;
 
 impl From<JobInfo> for GuestJobInfo {
     fn from(info: JobInfo) -> Self {
@@ -40,7 +38,7 @@ pub(crate) fn failure(error: &JobError) -> Failure {
         }
     };
     let mut failure =
-        Failure::new(class, clean(&error.code, MAX_CODE), clean(&error.message, MAX_MESSAGE));
+        Failure::new(class, kept(&error.code, MAX_CODE), kept(&error.message, MAX_MESSAGE));
     failure.advice = advice;
     failure
 }

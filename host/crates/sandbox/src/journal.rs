@@ -5,7 +5,7 @@
 
 use crate::attempt::AttemptHost;
 use crate::limiter::LimitHit;
-use crate::outcome::clean;
+use crate::text::kept;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::{LogLevel, LogLine};
 use cofferdam_core::units::format_size;
@@ -17,6 +17,13 @@ const MAX_LINE: usize = 16 * 1024;
 
 /// The most pairs kept of one log call. Stops a line whose bytes are all keys.
 const MAX_FIELDS: usize = 64;
+
+/// What a line costs beside its text, in bytes: about what it takes in memory. Stops a log of a
+/// million empty lines, which would fit any budget.
+const LINE_OVERHEAD: u64 = 64;
+
+/// What a pair costs beside its texts, in bytes. Stops lines whose pairs are all empty.
+const FIELD_OVERHEAD: u64 = 48;
 
 /// How much of the end of standard error is kept for the failure message, in bytes.
 const TAIL: usize = 4 * 1024;
@@ -33,10 +40,12 @@ struct Book {
     keep: u64,
     flood_bytes: u64,
     flood_lines: u64,
-    /// Bytes kept.
+    /// Bytes kept, overhead included.
     kept: u64,
-    /// Bytes written, kept or not.
+    /// Bytes of text written, kept or not.
     bytes: u64,
+    /// The same with the overhead of every line and pair: what the flood is measured by.
+    cost: u64,
     lines: u64,
     dropped_lines: u64,
     dropped_bytes: u64,
@@ -58,6 +67,7 @@ impl Journal {
             flood_lines: limits.log_flood_lines,
             kept: 0,
             bytes: 0,
+            cost: 0,
             lines: 0,
             dropped_lines: 0,
             dropped_bytes: 0,
@@ -76,12 +86,10 @@ impl Journal {
         fields: Vec<(String, String)>,
     ) -> Result<(), LimitHit> {
         let mut book = self.book();
-        let size = fields.iter().fold(message.len(), |sum, (key, value)| {
-            sum.saturating_add(key.len()).saturating_add(value.len())
-        });
-        book.bytes = book.bytes.saturating_add(size as u64);
+        // Counted before any is dropped: taking them in has cost the host something already.
+        book.take(text_bytes(message, &fields), fields.len());
         if message.contains(PANIC) {
-            book.panic = Some(clean(message, MAX_LINE));
+            book.panic = Some(kept(message, MAX_LINE));
         }
         book.line(level, message, fields);
         book.check_flood()
@@ -90,7 +98,7 @@ impl Journal {
     /// Bytes of standard output or error.
     pub(crate) fn write(&self, level: LogLevel, bytes: &[u8]) -> Result<(), LimitHit> {
         let mut book = self.book();
-        book.bytes = book.bytes.saturating_add(bytes.len() as u64);
+        book.take(bytes.len() as u64, 0);
         if level == LogLevel::Stderr {
             book.remember(bytes);
         }
@@ -115,14 +123,14 @@ impl Journal {
         }
     }
 
-    /// Bytes written, kept or not.
+    /// Bytes of text written, kept or not.
     pub(crate) fn bytes(&self) -> u64 {
         self.book().bytes
     }
 
     /// The end of standard error.
     pub(crate) fn stderr_tail(&self) -> String {
-        clean(&String::from_utf8_lossy(&self.book().tail), TAIL)
+        kept(&String::from_utf8_lossy(&self.book().tail), TAIL)
     }
 
     /// What the guest said when it panicked, on one line.
@@ -137,22 +145,32 @@ impl Journal {
 }
 
 impl Book {
+    /// Counts what the guest has written.
+    fn take(&mut self, bytes: u64, fields: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.cost = self.cost.saturating_add(bytes).saturating_add(overhead(fields));
+    }
+
     fn line(&mut self, level: LogLevel, message: &str, mut fields: Vec<(String, String)>) {
         self.lines = self.lines.saturating_add(1);
-        let message = clean(message, MAX_LINE);
+        self.cost = self.cost.saturating_add(LINE_OVERHEAD);
+        let message = kept(message, MAX_LINE);
         fields.truncate(MAX_FIELDS);
+        // Truncating leaves room for all that there were: megabytes, for one line of many pairs.
+        fields.shrink_to_fit();
         for (key, value) in &mut fields {
-            *key = clean(key, MAX_LINE);
-            *value = clean(value, MAX_LINE);
+            *key = kept(key, MAX_LINE);
+            *value = kept(value, MAX_LINE);
         }
-        let size = fields.iter().fold(message.len(), |sum, (k, v)| sum + k.len() + v.len()) as u64;
+        let size = text_bytes(&message, &fields);
+        let cost = size.saturating_add(LINE_OVERHEAD).saturating_add(overhead(fields.len()));
         // Once a line did not fit, later ones are dropped too: a log with holes misleads.
-        if self.dropped_lines > 0 || self.kept.saturating_add(size) > self.keep {
+        if self.dropped_lines > 0 || self.kept.saturating_add(cost) > self.keep {
             self.dropped_lines = self.dropped_lines.saturating_add(1);
             self.dropped_bytes = self.dropped_bytes.saturating_add(size);
             return;
         }
-        self.kept += size;
+        self.kept = self.kept.saturating_add(cost);
         self.tell(level, message, fields);
     }
 
@@ -201,11 +219,24 @@ impl Book {
     }
 
     fn check_flood(&self) -> Result<(), LimitHit> {
-        if self.bytes > self.flood_bytes || self.lines > self.flood_lines {
-            return Err(LimitHit::LogFlood { bytes: self.bytes, lines: self.lines });
+        if self.cost > self.flood_bytes || self.lines > self.flood_lines {
+            return Err(LimitHit::LogFlood { bytes: self.cost, lines: self.lines });
         }
         Ok(())
     }
+}
+
+/// The bytes of a line's texts.
+fn text_bytes(message: &str, fields: &[(String, String)]) -> u64 {
+    let bytes = |sum: usize, (key, value): &(String, String)| {
+        sum.saturating_add(key.len()).saturating_add(value.len())
+    };
+    fields.iter().fold(message.len(), bytes) as u64
+}
+
+/// What so many pairs cost beside their texts.
+fn overhead(fields: usize) -> u64 {
+    FIELD_OVERHEAD.saturating_mul(fields as u64)
 }
 
 /// Finds the last panic in a text: where it happened and what it said, on one line.
@@ -275,14 +306,15 @@ mod tests {
 
     #[test]
     fn what_is_over_the_budget_is_counted() {
-        let (journal, kept) = journal(&Limits { log_bytes: 8, ..Limits::default() });
+        let room = 2 * (LINE_OVERHEAD + 4);
+        let (journal, kept) = journal(&Limits { log_bytes: room, ..Limits::default() });
         for message in ["four", "for4", "over", "x"] {
             journal.log(LogLevel::Info, message, Vec::new()).unwrap();
         }
         journal.finish();
         let said = messages(&kept);
         assert_eq!(said.len(), 3, "{said:?}");
-        assert_eq!(said[2], "2 more lines (5 bytes) were dropped: the log may have 8B");
+        assert_eq!(said[2], "2 more lines (5 bytes) were dropped: the log may have 136B");
         assert_eq!(journal.bytes(), 13);
     }
 
@@ -294,6 +326,49 @@ mod tests {
         }
         let refused = journal.log(LogLevel::Info, "", Vec::new());
         assert!(matches!(refused, Err(LimitHit::LogFlood { lines: 4, .. })));
+    }
+
+    #[test]
+    fn empty_lines_are_not_free() {
+        // Given a guest that writes nothing but line breaks
+        let (journal, kept) = journal(&Limits::default());
+        for _ in 0..100 {
+            journal.write(LogLevel::Stdout, &[b'\n'; 1_000]).unwrap();
+        }
+        // when it has written a hundred thousand, then only so many are kept,
+        let most = Limits::default().log_bytes / LINE_OVERHEAD;
+        assert_eq!(messages(&kept).len() as u64, most);
+        // and the guest's usage is what it wrote.
+        assert_eq!(journal.bytes(), 100_000);
+    }
+
+    #[test]
+    fn empty_pairs_are_not_free() {
+        // Given a guest that gives its lines as many empty pairs as a host call carries
+        let pairs = 349_000;
+        let (journal, kept) = journal(&Limits::default());
+        let call = || {
+            let fields = vec![(String::new(), String::new()); pairs];
+            journal.log(LogLevel::Info, "", fields)
+        };
+        // when it logs one, then few of them are kept, and no room for the others,
+        call().unwrap();
+        let capacity = kept.0.lock().unwrap()[0].fields.capacity();
+        assert!(capacity <= 2 * MAX_FIELDS, "{capacity}");
+        // and a handful of such lines is a flood.
+        let refused = (0..4).find_map(|_| call().err());
+        assert!(matches!(refused, Some(LimitHit::LogFlood { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn kept_pairs_count_towards_the_budget() {
+        let (journal, kept) = journal(&Limits::default());
+        for _ in 0..1_000 {
+            let fields = vec![(String::new(), String::new()); MAX_FIELDS];
+            journal.log(LogLevel::Info, "", fields).unwrap();
+        }
+        let line = LINE_OVERHEAD + overhead(MAX_FIELDS);
+        assert_eq!(messages(&kept).len() as u64, Limits::default().log_bytes / line);
     }
 
     #[test]

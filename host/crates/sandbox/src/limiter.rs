@@ -40,10 +40,11 @@ pub(crate) enum LimitHit {
     LogFlood { bytes: u64, lines: u64 },
 }
 
-/// The machine could not give what the limits allow.
+/// A guest's memory could not grow, although the attempt's limit allows it: the machine has not
+/// that much, or no memory can be that large.
 #[derive(Debug, Error)]
-#[error("the machine is out of memory: {0}")]
-pub(crate) struct HostOutOfMemory(pub(crate) String);
+#[error("the attempt asked for memory that cannot be given: {0}")]
+pub(crate) struct GrowthFailed(String);
 
 /// Counts all memories and all tables of a store together: wasmtime's own limits count each.
 pub(crate) struct Limiter {
@@ -86,11 +87,9 @@ impl ResourceLimiter for Limiter {
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        if error.downcast_ref::<std::io::Error>().is_some() {
-            return Err(HostOutOfMemory(format!("{error:#}")).into());
-        }
-        // More than a memory of its type can ever be, so more than any limit.
-        Err(LimitHit::Memory { max: self.max_memory }.into())
+        // Only a guest's own request comes here, so the failure is its own too. Were the job
+        // given back instead, it would ask for as much again and again, and never be counted.
+        Err(GrowthFailed(format!("{error:#}")).into())
     }
 
     fn table_growing(

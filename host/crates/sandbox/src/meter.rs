@@ -65,6 +65,11 @@ impl Deadline {
         self.start.checked_add(after).unwrap_or(self.start)
     }
 
+    /// How long it is until then.
+    pub(crate) fn left(&self) -> Duration {
+        self.at().saturating_duration_since(Instant::now())
+    }
+
     /// Moves it.
     pub(crate) fn set(&self, at: Instant) {
         self.nanos.store(nanos_between(self.start, at), Ordering::SeqCst);

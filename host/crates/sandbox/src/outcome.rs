@@ -2,19 +2,18 @@
 
 use crate::backtrace::Trace;
 use crate::kill::KillReason;
-use crate::limiter::{HostOutOfMemory, LimitHit};
+use crate::limiter::{GrowthFailed, LimitHit};
+use crate::text::kept;
 use crate::traps;
 use crate::vitals::Vitals;
 use cofferdam_core::class::FailureClass;
+use cofferdam_core::history::MAX_MESSAGE;
 use cofferdam_core::outcome::Failure;
 use cofferdam_core::units::{format_duration, format_size};
 use std::any::Any;
 use thiserror::Error;
 use wasmtime::{OutOfMemory, PoolConcurrencyLimitError, Trap, WasmBacktrace, WasmtimeBug};
 use wasmtime_wasi::I32Exit;
-
-/// The longest failure message, in bytes: it is kept in the job's error history.
-pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
 
 /// Part of wasmtime's message for a host call that copies too much. Its type is private.
 const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
@@ -53,7 +52,7 @@ pub(crate) enum Stop {
 pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failed {
     let trace = error.downcast_ref::<WasmBacktrace>().map(Trace::from).unwrap_or_default();
     let mut failure = classify(error, &trace, vitals, phase);
-    failure.message = clean(&failure.message, MAX_MESSAGE);
+    failure.message = kept(&failure.message, MAX_MESSAGE);
     Failed { failure, trace }
 }
 
@@ -66,6 +65,9 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
     }
     if let Some(hit) = error.downcast_ref::<LimitHit>() {
         return limit(hit);
+    }
+    if let Some(failed) = error.downcast_ref::<GrowthFailed>() {
+        return Failure::new(FailureClass::Memory, "memory-limit", failed.to_string());
     }
     if let Some(failure) = host_trouble(error) {
         return failure;
@@ -110,7 +112,6 @@ fn limit(hit: &LimitHit) -> Failure {
 /// Trouble that is not the guest's: the job goes back as if it had not been claimed.
 fn host_trouble(error: &wasmtime::Error) -> Option<Failure> {
     let no_capacity = error.downcast_ref::<PoolConcurrencyLimitError>().is_some()
-        || error.downcast_ref::<HostOutOfMemory>().is_some()
         || error.downcast_ref::<OutOfMemory>().is_some();
     if no_capacity {
         let message = format!("this worker has no room for the attempt: {}", error.root_cause());
@@ -219,7 +220,7 @@ pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failed {
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "without a message".to_owned());
     tracing::error!(panic = %said, "the host panicked while it ran a guest");
-    let message = clean(&format!("the host panicked while it ran the guest: {said}"), MAX_MESSAGE);
+    let message = kept(&format!("the host panicked while it ran the guest: {said}"), MAX_MESSAGE);
     Failure::new(FailureClass::Released, "host-panic", message).into()
 }
 
@@ -228,32 +229,38 @@ pub(crate) fn sandbox_gone() -> Failed {
     killed(KillReason::Shutdown).into()
 }
 
-/// A guest's text as the rest of the system can hold it: no NUL, which no database column takes,
-/// and at most `max` bytes.
-pub(crate) fn clean(text: &str, max: usize) -> String {
-    const ELLIPSIS: char = '…';
-    let mut text = text.replace('\0', "\u{fffd}");
-    if text.len() > max {
-        let mut end = max.saturating_sub(ELLIPSIS.len_utf8());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        text.push(ELLIPSIS);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::describe;
+    use crate::inbox::Inbox;
+    use crate::kill::KillSwitch;
+    use crate::limiter::Limiter;
+    use std::io;
+    use std::sync::Arc;
+    use wasmtime::ResourceLimiter as _;
+
+    /// What an attempt that runs knows of itself.
+    fn vitals() -> Arc<Vitals> {
+        let attempt = describe::attempt();
+        let inbox = Arc::new(Inbox::new());
+        let id = inbox.reserve();
+        let kill = KillSwitch::new(inbox, id);
+        Arc::new(Vitals::new(kill, attempt.host, attempt.limits, attempt.deadline))
+    }
 
     #[test]
-    fn texts_are_cut_between_characters() {
-        assert_eq!(clean("short", 10), "short");
-        assert_eq!(clean("a\0b", 10), "a\u{fffd}b");
-        let cut = clean(&"é".repeat(20), 10);
-        assert!(cut.len() <= 10 && cut.ends_with('…'), "{cut}");
+    fn memory_that_the_machine_refuses_to_a_guest_is_the_guests_failure() {
+        // Given a guest that asks for memory within its limit, when the machine has none
+        let vitals = vitals();
+        let mut limiter = Limiter::new(Arc::clone(&vitals), u64::MAX);
+        assert!(limiter.memory_growing(0, 65_536, None).unwrap());
+        let refusal = io::Error::from(io::ErrorKind::OutOfMemory);
+        let error = limiter.memory_grow_failed(refusal.into()).unwrap_err();
+        // then the attempt counts: a job that is given back would ask again, for ever.
+        let failed = failure(&error, &vitals, Phase::Running).failure;
+        assert_eq!((failed.class, failed.code.as_str()), (FailureClass::Memory, "memory-limit"));
+        assert!(failed.message.contains("out of memory"), "{}", failed.message);
     }
 
     #[test]

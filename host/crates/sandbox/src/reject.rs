@@ -83,6 +83,10 @@ pub enum Reject {
     /// It failed when it was asked to describe itself.
     #[error("the component failed when it was asked for its kinds: {} ({})", .0.message, .0.class)]
     Describe(Failure),
+    /// It could not be asked for its kinds, through no fault of its own: the sandbox is full, is
+    /// stopping, or failed itself. The same component may be accepted later.
+    #[error("the component could not be asked for its kinds: {}", .0.message)]
+    Busy(Failure),
     /// It describes no kind at all.
     #[error("the component describes no kinds")]
     NoKinds,
@@ -126,6 +130,7 @@ impl Reject {
             Self::Compile(_) => "compile-failed",
             Self::Instantiate(_) => "interface-mismatch",
             Self::Describe(_) => "describe-failed",
+            Self::Busy(_) => "busy",
             Self::NoKinds => "no-kinds",
             Self::TooManyKinds { .. } => "too-many-kinds",
             Self::BadKind { .. } => "bad-kind",
@@ -166,6 +171,7 @@ impl Hint for Reject {
                 return Some(wrong_world(exports));
             }
             Self::Describe(_) => "describe runs without input, within a second or so of CPU time",
+            Self::Busy(_) => "try again in a moment",
             Self::NoKinds => "mark at least one function with #[handler]",
             Self::BadKind { .. } | Self::DuplicateKind { .. } => {
                 "kinds are named after their functions: 1 to 64 lower-case letters, digits, `-`, `_` and `.`"

@@ -6,8 +6,13 @@ use crate::symbols::Symbols;
 use crate::task::{Report, Value};
 use cofferdam_core::outcome::{End, Failure, Outcome, Usage};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+
+/// The longest that an outcome waits for source lines: it comes after a deadline or a kill, when
+/// the guest's time is over.
+const MAX_READING: Duration = Duration::from_secs(1);
 
 /// An attempt under way. Dropping it ends the attempt: nobody would hear of its outcome.
 #[must_use = "dropping a running attempt kills it"]
@@ -56,16 +61,31 @@ impl Running {
     }
 }
 
-/// Puts a failure's backtrace into words, on a thread that may be held up by it.
+/// Puts a failure's backtrace into words. Lines come from what the uploader wrote, which may take
+/// for ever to read: past [`MAX_READING`] there are only function names.
 async fn written_out(failed: Failed, symbols: Arc<Symbols>, io: &Handle) -> Failure {
     let Failed { mut failure, trace } = failed;
     if !trace.is_empty() {
-        let words = io.spawn_blocking(move || trace.render(&symbols)).await;
-        // Debug information that makes its reader panic is not worth a failure of its own, and
-        // a runtime that is shutting down has no time for any.
-        failure.backtrace = words.unwrap_or_default();
+        let theirs = trace.clone();
+        let until = Instant::now() + MAX_READING;
+        let words = move || theirs.render(symbols.lookup(until));
+        let words = in_time(io, MAX_READING, words).await;
+        failure.backtrace = words.unwrap_or_else(|| trace.names());
     }
     failure
+}
+
+/// What `work` answers, on a thread that may be held up by it: nothing when it takes longer, when
+/// it panics, or when the runtime has no time for it any more.
+async fn in_time<T: Send + 'static>(
+    io: &Handle,
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let work = io.spawn_blocking(work);
+    // The runtime of whoever waits may have no timers; this one has.
+    let timed = io.spawn(async move { tokio::time::timeout(limit, work).await });
+    timed.await.ok()?.ok()?.ok()
 }
 
 /// Kills an attempt that nobody waits for.
@@ -76,5 +96,29 @@ impl Drop for Abandoned {
         if let Some(kill) = self.0.take() {
             kill.kill(KillReason::Shutdown);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[tokio::test]
+    async fn an_outcome_does_not_wait_for_lines_that_never_come() {
+        // Given debug information that takes as long to read as the test does
+        let (finish, held_up) = mpsc::channel::<()>();
+        let io = Handle::current();
+        // when lines are looked up in it, then the answer is that there are none.
+        let limit = Duration::from_millis(10);
+        assert_eq!(in_time(&io, limit, move || held_up.recv().is_ok()).await, None);
+        drop(finish);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_panics_is_one_that_finds_nothing() {
+        let io = Handle::current();
+        assert_eq!(in_time(&io, MAX_READING, || panic!("no such form")).await, None::<()>);
+        assert_eq!(in_time(&io, MAX_READING, || 7).await, Some(7));
     }
 }

@@ -15,11 +15,12 @@ use crate::thread::GuestThread;
 use crate::ticker::Ticker;
 use crate::vitals::Vitals;
 use crate::{compile, describe, engine, inspect, linker, run};
+use cofferdam_core::class::FailureClass;
 use cofferdam_core::module::{KindInfo, World};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -35,13 +36,20 @@ struct Inner {
     allocation: Allocation,
     pagemap_scan: bool,
     inboxes: Vec<Arc<Inbox>>,
+    /// One permit for each component that may describe itself now.
+    describing: Arc<Semaphore>,
     io: Handle,
 }
 
 impl Sandbox {
     /// Starts the ticker and the guest threads. Timers of guests are driven by `io`, which should
     /// be a runtime that guests cannot starve.
+    ///
+    /// # Errors
+    ///
+    /// When the settings are out of bounds, or this machine cannot do what they ask for.
     pub fn start(settings: SandboxSettings, io: Handle) -> Result<Self, StartError> {
+        settings.check()?;
         let built = engine::build(&settings)?;
         let linker =
             linker::linker(&built.engine).map_err(|error| StartError::Linker(error.into()))?;
@@ -54,6 +62,7 @@ impl Sandbox {
             allocation: built.allocation,
             pagemap_scan: built.pagemap_scan,
             inboxes: Vec::new(),
+            describing: Arc::new(Semaphore::new(engine::SPARE_SLOTS)),
             settings,
             io,
         };
@@ -95,12 +104,27 @@ impl Sandbox {
     }
 
     /// Starts a component once, within a small budget, and asks which kinds it handles. A command
-    /// is only started, and has the one kind `run`.
+    /// is only started, and has the one kind `run`. Waits while as many others are asked as there
+    /// is room for beside the jobs.
+    ///
+    /// # Errors
+    ///
+    /// [`Reject::Busy`] when the component is not at fault and may be asked again; otherwise what
+    /// is wrong with it.
     pub async fn describe(&self, prepared: &Prepared) -> Result<Vec<KindInfo>, Reject> {
+        // Nobody closes the semaphore; were it closed, there would be no limit to wait for.
+        let permit = Arc::clone(&self.0.describing).acquire_owned().await.ok();
         let running = self.launch(prepared, describe::attempt(), |prepared, attempt, vitals| {
-            Box::pin(run::describe(prepared, attempt, vitals))
+            Box::pin(async move {
+                // Given back with the slot, also when nobody waits for the answer any more.
+                let _permit = permit;
+                run::describe(prepared, attempt, vitals).await
+            })
         });
         match (running.result().await.0, prepared.world()) {
+            (Err(failure), _) if failure.class == FailureClass::Released => {
+                Err(Reject::Busy(failure))
+            }
             (Err(failure), _) => Err(Reject::Describe(failure)),
             (Ok(_), World::Command) => Ok(vec![describe::command_kind()]),
             (Ok(Value::Kinds(kinds)), World::Handler) => describe::kinds(&kinds),

@@ -1,5 +1,6 @@
 //! What whoever starts a sandbox decides.
 
+use crate::status::StartError;
 use cofferdam_core::limits::Limits;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -11,6 +12,13 @@ const DEFAULT_TICK: Duration = Duration::from_millis(1);
 
 /// Slots for each guest thread by default. Most jobs wait for something most of the time.
 const SLOTS_PER_THREAD: usize = 16;
+
+/// The most slots of a sandbox. Each reserves eight gigabytes of address space, of which a process
+/// has 128 terabytes: stops a number that no pool can be reserved for.
+pub const MAX_SLOTS: usize = 4_096;
+
+/// The most threads that guests run on. Stops a number that the machine could not start.
+pub const MAX_THREADS: usize = 256;
 
 /// Whether memories, tables and stacks come from a pool that is reserved at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +36,9 @@ pub enum Pooling {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxSettings {
     /// The most attempts that run at once; sizes the pool. Attempts past it end as `released`.
+    /// At most [`MAX_SLOTS`].
     pub slots: usize,
-    /// Threads that guests run on. At least one is started.
+    /// Threads that guests run on. At least one is started, and at most [`MAX_THREADS`].
     pub threads: usize,
     /// How often the epoch advances while a guest runs.
     pub tick: Duration,
@@ -39,11 +48,24 @@ pub struct SandboxSettings {
     pub max_memory_bytes: u64,
 }
 
+impl SandboxSettings {
+    /// Refuses numbers past their bounds.
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        if self.slots > MAX_SLOTS {
+            return Err(StartError::TooManySlots { slots: self.slots });
+        }
+        if self.threads > MAX_THREADS {
+            return Err(StartError::TooManyThreads { threads: self.threads });
+        }
+        Ok(())
+    }
+}
+
 impl Default for SandboxSettings {
     fn default() -> Self {
-        let threads = available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
         Self {
-            slots: threads * SLOTS_PER_THREAD,
+            slots: (threads * SLOTS_PER_THREAD).min(MAX_SLOTS),
             threads,
             tick: DEFAULT_TICK,
             pooling: Pooling::default(),

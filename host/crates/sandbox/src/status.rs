@@ -1,5 +1,6 @@
 //! What an operator may want to know about a sandbox.
 
+use crate::settings::{MAX_SLOTS, MAX_THREADS};
 use std::time::Duration;
 
 /// Where memories, tables and stacks come from.
@@ -41,6 +42,18 @@ pub struct SandboxStatus {
 /// Why a sandbox did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// There are to be more slots than a pool can have.
+    #[error("a sandbox of {slots} slots is too large: at most {MAX_SLOTS} are possible")]
+    TooManySlots {
+        /// How many there were to be.
+        slots: usize,
+    },
+    /// There are to be more guest threads than are useful.
+    #[error("{threads} guest threads are too many: at most {MAX_THREADS} are possible")]
+    TooManyThreads {
+        /// How many there were to be.
+        threads: usize,
+    },
     /// The engine refused its configuration: this machine cannot run compiled guests.
     #[error("cannot set up the WebAssembly engine")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -58,6 +71,12 @@ pub enum StartError {
 impl cofferdam_core::hint::Hint for StartError {
     fn hint(&self) -> Option<String> {
         match self {
+            Self::TooManySlots { .. } => {
+                Some("use fewer slots, or spread them over several workers".to_owned())
+            }
+            Self::TooManyThreads { .. } => {
+                Some("one guest thread for each processor is enough".to_owned())
+            }
             Self::Pool(_) => Some(
                 "give the process more address space (ulimit -v), use fewer slots, or set pooling to auto"
                     .to_owned(),

@@ -11,7 +11,8 @@ use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, LittleEndian};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
 use wasmparser::{Parser, Payload};
 
 /// The most debug information kept of a component, in bytes. A Rust program with line tables has
@@ -29,9 +30,14 @@ const PREFIX: &str = ".debug_";
 #[derive(Default)]
 pub(crate) struct Symbols {
     modules: Vec<Module>,
-    /// What was found before, by offset.
-    known: Mutex<HashMap<u64, Vec<Place>>>,
+    /// What was found before, by offset. Never held while anything is read.
+    known: Mutex<HashMap<u64, Places>>,
+    /// Held by the one look-up that reads the debug information.
+    reading: Mutex<()>,
 }
+
+/// The places of one frame, innermost first.
+type Places = Arc<[Place]>;
 
 /// The debug information of one of them.
 #[derive(Default)]
@@ -78,51 +84,74 @@ impl Symbols {
                 _ => {}
             }
         }
-        Self { modules, known: Mutex::default() }
+        Self { modules, known: Mutex::default(), reading: Mutex::default() }
     }
 
-    /// Starts looking up frames. May block: of many attempts that fail together, one reads the
-    /// debug information and the others wait for what it finds.
-    pub(crate) fn lookup(&self) -> Lookup<'_> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        Lookup { modules: &self.modules, known, reader: None }
+    /// Starts looking up frames, until then at most. Never waits: of many attempts that fail
+    /// together, one reads the debug information, and the others make do with what is known. One
+    /// that a hostile component holds up holds up nobody else.
+    pub(crate) fn lookup(&self, until: Instant) -> Lookup<'_> {
+        Lookup { symbols: self, until, reader: None }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u64, Places>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A lookup under way.
+/// A look-up under way.
 pub(crate) struct Lookup<'a> {
-    modules: &'a [Module],
-    known: MutexGuard<'a, HashMap<u64, Vec<Place>>>,
+    symbols: &'a Symbols,
+    until: Instant,
     /// Made for the first frame that is not known.
     reader: Option<Reader<'a>>,
 }
 
 impl Lookup<'_> {
     /// The function of a frame and those that were inlined into it, innermost first. Empty where
-    /// there is no debug information.
-    pub(crate) fn places(&mut self, frame: &Frame) -> &[Place] {
-        let Some(offset) = frame.offset else { return &[] };
-        if self.modules.is_empty() {
-            return &[];
+    /// there is no debug information, no time, or another look-up that reads it.
+    pub(crate) fn places(&mut self, frame: &Frame) -> Places {
+        let Some(offset) = frame.offset else { return Places::default() };
+        if self.symbols.modules.is_empty() {
+            return Places::default();
         }
-        if self.known.len() >= MAX_KNOWN {
-            self.known.clear();
+        if let Some(places) = self.symbols.known().get(&offset) {
+            return Arc::clone(places);
         }
-        let reader = &mut self.reader;
-        self.known.entry(offset).or_insert_with(|| {
-            reader.get_or_insert_with(|| Reader::of(self.modules)).places(offset)
-        })
+        if Instant::now() >= self.until {
+            return Places::default();
+        }
+        if self.reader.is_none() {
+            self.reader = Reader::of(self.symbols);
+        }
+        let Some(reader) = &self.reader else { return Places::default() };
+        let places: Places = reader.places(offset).into();
+        let mut known = self.symbols.known();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(offset, Arc::clone(&places));
+        places
     }
 }
 
 /// Debug information whose indexes are read, which takes milliseconds.
 struct Reader<'a> {
     modules: Vec<(&'a Range<u64>, Context<EndianSlice<'a, LittleEndian>>)>,
+    _alone: MutexGuard<'a, ()>,
 }
 
 impl<'a> Reader<'a> {
-    fn of(modules: &'a [Module]) -> Self {
-        Self { modules: modules.iter().filter_map(Module::reader).collect() }
+    /// Reads the indexes, unless another look-up reads.
+    fn of(symbols: &'a Symbols) -> Option<Self> {
+        let alone = match symbols.reading.try_lock() {
+            Ok(alone) => alone,
+            // A reader that panicked left nothing half done.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let modules = symbols.modules.iter().filter_map(Module::reader).collect();
+        Some(Self { modules, _alone: alone })
     }
 
     fn places(&self, offset: u64) -> Vec<Place> {
@@ -157,5 +186,51 @@ impl Module {
         };
         let dwarf = gimli::Dwarf::load(load).ok()?;
         Some((&self.code, Context::from_dwarf(dwarf).ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A component that has debug information, if an empty one.
+    fn symbols() -> Symbols {
+        Symbols { modules: vec![Module::default()], ..Symbols::default() }
+    }
+
+    #[test]
+    fn a_lookup_does_not_wait_for_another() {
+        // Given a look-up that is held up, in a component of which one place is known
+        let symbols = symbols();
+        let place = Place { function: Some("known".to_owned()), location: None };
+        symbols.known().insert(1, Arc::from([place]));
+        let held_up = Reader::of(&symbols).unwrap();
+        // when another one begins, then it ends all the same, with what is known,
+        let (done, ended) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut lookup = symbols.lookup(Instant::now() + PATIENCE);
+                let places = [1, 2].map(|offset| lookup.places(&Frame::at(offset)).len());
+                done.send(places).unwrap();
+            });
+            let places = ended.recv_timeout(PATIENCE);
+            drop(held_up);
+            assert_eq!(places, Ok([1, 0]));
+        });
+        // and what it could not find out is not taken for known.
+        assert!(!symbols.known().contains_key(&2));
+        symbols.lookup(Instant::now() + PATIENCE).places(&Frame::at(2));
+        assert!(symbols.known().contains_key(&2));
+    }
+
+    #[test]
+    fn a_lookup_ends_when_its_time_is_up() {
+        let symbols = symbols();
+        symbols.lookup(Instant::now()).places(&Frame::at(1));
+        assert!(symbols.known().is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::bindings::{control, types};
 use crate::kill::KillReason;
-use crate::outcome::clean;
 use crate::state::State;
+use crate::text::kept;
 use cofferdam_core::limits::MAX_CHECKPOINT;
 use cofferdam_core::units::format_size;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ impl types::Host for State {}
 
 impl control::Host for State {
     fn progress(&mut self, percent: u8, note: String) -> wasmtime::Result<()> {
-        self.host.progress(percent.min(100), clean(&note, MAX_NOTE));
+        self.host.progress(percent.min(100), kept(&note, MAX_NOTE));
         Ok(())
     }
 
@@ -28,11 +28,11 @@ impl control::Host for State {
             )));
         }
         let _waiting = self.vitals.waits_in("cofferdam:job/control.checkpoint");
-        let kept = self.host.checkpoint(bytes.clone()).await;
-        if kept.is_ok() {
+        let answer = self.host.checkpoint(bytes.clone()).await;
+        if answer.is_ok() {
             self.checkpoint = Some(bytes);
         }
-        Ok(kept)
+        Ok(answer)
     }
 
     fn last_checkpoint(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
@@ -41,21 +41,22 @@ impl control::Host for State {
 
     async fn extend_deadline(&mut self, ms: u64) -> wasmtime::Result<Result<u64, String>> {
         let _waiting = self.vitals.waits_in("cofferdam:job/control.extend-deadline");
+        // The lease's time counts from some moment after this one. Counted from the answer, it
+        // would end here later than the lease does.
+        let asked = Instant::now();
         let remaining = match self.host.extend_deadline(Duration::from_millis(ms)).await {
             Ok(remaining) => remaining,
             Err(error) => return Ok(Err(error)),
         };
-        let now = Instant::now();
         // A time that no clock can hold is as good as the present deadline.
-        if let Some(at) = now.checked_add(remaining) {
+        if let Some(at) = asked.checked_add(remaining) {
             self.vitals.deadline.set(at);
         }
-        Ok(Ok(millis(remaining)))
+        Ok(Ok(millis(self.vitals.deadline.left())))
     }
 
     fn remaining_ms(&mut self) -> wasmtime::Result<u64> {
-        let at = self.vitals.deadline.at();
-        Ok(millis(at.saturating_duration_since(Instant::now())))
+        Ok(millis(self.vitals.deadline.left()))
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {

@@ -142,6 +142,33 @@ async fn a_guest_may_ask_for_more_time() {
 }
 
 #[tokio::test]
+async fn an_extension_counts_from_when_it_was_asked_for() {
+    // Given a database that takes its time to answer
+    let slowness = Duration::from_millis(500);
+    let host = Arc::new(Recorder::default());
+    *host.grants.lock().unwrap() = Some(PATIENCE);
+    *host.slowness.lock().unwrap() = slowness;
+    // when a guest asks for more time, and is told how much there is
+    let guest = Guest {
+        imports: r#"
+            (import "cofferdam:job/control@0.1.0" "extend-deadline"
+                (func $extend (param i64 i32)))
+            (import "cofferdam:job/control@0.1.0" "remaining-ms" (func $remaining (result i64)))"#,
+        items: "(func $most (param i64 i64) (result i64)
+            (select (local.get 0) (local.get 1) (i64.gt_u (local.get 0) (local.get 1))))",
+        handle: "(call $extend (i64.const 60000) (i32.const 256))
+                 (call $ok_number (call $most (i64.load (i32.const 264)) (call $remaining)))",
+        ..Guest::default()
+    }
+    .component();
+    let remaining = output(run(&guest, attempt_for(&host, b"")).await);
+    let remaining = u64::from_le_bytes(remaining.try_into().unwrap());
+    // then the time that the answer took is gone: the lease may have counted it.
+    let most = u64::try_from(PATIENCE.saturating_sub(slowness).as_millis()).unwrap();
+    assert!((1..=most).contains(&remaining), "{remaining}");
+}
+
+#[tokio::test]
 async fn an_honest_guest_gets_its_turns_beside_runaways() {
     // Given 32 runaways on the one thread
     let sandbox = sandbox(1);

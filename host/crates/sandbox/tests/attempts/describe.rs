@@ -1,9 +1,15 @@
 //! Asking components for their kinds.
 
-use crate::support::{Guest, command, prepare, sandbox};
+use crate::support::{
+    Guest, Recorder, attempt, attempt_for, command, finish, output, prepare, sandbox, sandbox_with,
+    until,
+};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::module::{KindInfo, World};
-use cofferdam_sandbox::Reject;
+use cofferdam_sandbox::{Pooling, Reject, SandboxSettings};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinSet;
 
 async fn describe(component: &[u8]) -> Result<Vec<KindInfo>, Reject> {
     let sandbox = sandbox(1);
@@ -79,4 +85,72 @@ async fn a_component_that_fails_to_describe_itself_says_how() {
             other => panic!("{body}: {other:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn many_that_describe_themselves_take_turns_and_no_slot_of_a_job() {
+    // Given a pool for one job, and a component that takes many ticks to describe itself
+    let settings = SandboxSettings {
+        slots: 1,
+        threads: 1,
+        pooling: Pooling::Required,
+        ..SandboxSettings::default()
+    };
+    let sandbox = sandbox_with(settings);
+    let slow = Guest {
+        describe: &format!("{} (call $dawdle)", echoes(1)),
+        items: "(func $dawdle (local $i i32)
+            (loop $l (br_if $l (i32.lt_u
+                (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 30000000)))))",
+        ..Guest::default()
+    };
+    let slow = prepare(&sandbox, &slow.component());
+    let job = prepare(&sandbox, &Guest::default().component());
+    // when many copies of it are asked at once
+    let mut asked = JoinSet::new();
+    for _ in 0..16 {
+        let (sandbox, slow) = (sandbox.clone(), slow.clone());
+        asked.spawn(async move { sandbox.describe(&slow).await });
+    }
+    until(|| sandbox.status().running > 0).await;
+    // then a job finds its slot free meanwhile,
+    assert_eq!(output(finish(sandbox.run(&job, attempt(b"hello")).outcome()).await), b"hello");
+    assert!(sandbox.status().running > 0, "all of them were done before the job");
+    // and all of them are heard.
+    while let Some(described) = asked.join_next().await {
+        assert_eq!(described.unwrap().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_component_that_found_no_room_is_not_refused_for_good() {
+    // Given a pool that more jobs were started in than it was made for
+    let settings = SandboxSettings {
+        slots: 1,
+        threads: 1,
+        pooling: Pooling::Required,
+        ..SandboxSettings::default()
+    };
+    let sandbox = sandbox_with(settings);
+    let waiter = Guest {
+        imports: r#"(import "cofferdam:job/control@0.1.0" "checkpoint"
+            (func $checkpoint (param i32 i32 i32)))"#,
+        handle: "(call $checkpoint (i32.const 0) (i32.const 0) (i32.const 256)) (unreachable)",
+        ..Guest::default()
+    };
+    let prepared = prepare(&sandbox, &waiter.component());
+    let host = Arc::new(Recorder::default());
+    host.stuck.store(true, Ordering::SeqCst);
+    let waiting: Vec<_> =
+        (0..20).map(|_| sandbox.run(&prepared, attempt_for(&host, b""))).collect();
+    // when a component is to describe itself, then it is told to come again,
+    let refused = sandbox.describe(&prepared).await;
+    assert!(
+        matches!(&refused, Err(busy @ Reject::Busy(_)) if busy.code() == "busy"),
+        "{refused:?}"
+    );
+    // and is heard once there is room.
+    drop(waiting);
+    until(|| sandbox.status().running == 0).await;
+    assert_eq!(sandbox.describe(&prepared).await.unwrap().len(), 1);
 }

@@ -1,11 +1,10 @@
 //! Ending attempts from outside.
 
 use crate::support::{
-    Guest, Recorder, attempt, attempt_for, failure, finish, handler, prepare, sandbox,
+    Guest, Recorder, attempt, attempt_for, failure, finish, handler, prepare, sandbox, until,
 };
 use cofferdam_core::class::FailureClass;
-use cofferdam_sandbox::{KillReason, Sandbox};
-use std::fs;
+use cofferdam_sandbox::KillReason;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -22,15 +21,6 @@ fn spinner() -> Vec<u8> {
         ..Guest::default()
     }
     .component()
-}
-
-/// Waits until nothing runs in the sandbox.
-async fn quiet(sandbox: &Sandbox) {
-    let started = Instant::now();
-    while sandbox.status().running > 0 {
-        assert!(started.elapsed() < LATE, "{:?}", sandbox.status());
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]
@@ -102,7 +92,7 @@ async fn an_attempt_that_nobody_waits_for_is_killed() {
     let sandbox = sandbox(1);
     let prepared = prepare(&sandbox, &spinner());
     drop(sandbox.run(&prepared, attempt(b"")));
-    quiet(&sandbox).await;
+    until(|| sandbox.status().running == 0).await;
 }
 
 #[tokio::test]
@@ -127,55 +117,4 @@ async fn killing_what_has_ended_does_nothing() {
     assert_eq!(crate::support::output(outcome), b"hello");
     let again = finish(sandbox.run(&prepared, attempt(b"again")).outcome()).await;
     assert_eq!(crate::support::output(again), b"again");
-}
-
-#[tokio::test]
-async fn a_thousand_kills_leave_nothing_behind() {
-    // Given guests that touch a megabyte each before they spin or wait
-    let sandbox = sandbox(2);
-    let toucher = Guest {
-        memory: "20",
-        imports: r#"(import "cofferdam:job/control@0.1.0" "checkpoint"
-            (func $checkpoint (param i32 i32 i32)))"#,
-        handle: "(memory.fill (i32.const 65536) (i32.const 7) (i32.const 1048576))
-                 (call $checkpoint (i32.const 0) (i32.const 0) (i32.const 256))
-                 (loop $l (br $l)) (unreachable)",
-        ..Guest::default()
-    };
-    let prepared = prepare(&sandbox, &toucher.component());
-    let kill_some = async |count: usize| {
-        for round in 0..count / 10 {
-            let host = Arc::new(Recorder::default());
-            host.stuck.store(round % 2 == 0, Ordering::SeqCst);
-            let running: Vec<_> =
-                (0..10).map(|_| sandbox.run(&prepared, attempt_for(&host, b""))).collect();
-            host.reached.notified().await;
-            for one in &running {
-                one.kill.kill(KillReason::Cancelled);
-            }
-            for one in running {
-                failure(finish(one.outcome()).await, FailureClass::Cancelled);
-            }
-        }
-    };
-    kill_some(50).await;
-    let (resident, files) = (resident_bytes(), open_files());
-    // when a thousand are killed
-    kill_some(1_000).await;
-    // then neither memory nor files have piled up. A leak of what each touched would be a
-    // gigabyte; the bounds leave room for the tests beside this one.
-    let (resident_now, files_now) = (resident_bytes(), open_files());
-    assert!(resident_now < resident + (256 << 20), "{resident} -> {resident_now}");
-    assert!(files_now < files + 500, "{files} -> {files_now}");
-    assert_eq!(sandbox.status().running, 0);
-}
-
-fn resident_bytes() -> u64 {
-    let pages = fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = pages.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * 4096
-}
-
-fn open_files() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
 }

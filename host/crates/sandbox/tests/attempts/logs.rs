@@ -56,6 +56,9 @@ async fn a_handlers_standard_streams_are_log_lines() {
     assert_eq!(host.said(LogLevel::Stderr), ["one"]);
 }
 
+/// What ten lines of one letter take of a log's budget: a line costs 64 bytes beside its text.
+const TEN_LINES: u64 = 10 * 65;
+
 /// Logs the line "x" as often as its input's length says.
 fn chatty() -> Vec<u8> {
     Guest {
@@ -77,18 +80,18 @@ fn chatty() -> Vec<u8> {
 #[tokio::test]
 async fn a_chatty_guest_only_loses_lines() {
     let host = Arc::new(Recorder::default());
-    let limits = Limits { log_bytes: 10, ..Limits::default() };
+    let limits = Limits { log_bytes: TEN_LINES, ..Limits::default() };
     let attempt = Attempt { limits, ..attempt_for(&host, &[0; 25]) };
     output(run(&chatty(), attempt).await);
     assert_eq!(host.said(LogLevel::Info).len(), 10);
     let remarks = host.said(LogLevel::Host);
-    assert_eq!(remarks, ["15 more lines (15 bytes) were dropped: the log may have 10B"]);
+    assert_eq!(remarks, ["15 more lines (15 bytes) were dropped: the log may have 650B"]);
 }
 
 #[tokio::test]
 async fn a_flood_ends_the_guest() {
     let host = Arc::new(Recorder::default());
-    let limits = Limits { log_bytes: 10, log_flood_lines: 1_000, ..Limits::default() };
+    let limits = Limits { log_bytes: TEN_LINES, log_flood_lines: 1_000, ..Limits::default() };
     let attempt = Attempt { limits, ..attempt_for(&host, &[0; 5_000]) };
     failure(run(&chatty(), attempt).await, FailureClass::LogFlood);
     assert_eq!(host.said(LogLevel::Info).len(), 10);

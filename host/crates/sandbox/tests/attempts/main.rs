@@ -19,4 +19,6 @@ mod kills;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod support;

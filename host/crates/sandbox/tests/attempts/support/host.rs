@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use cofferdam_core::log::{LogLevel, LogLine};
 use cofferdam_sandbox::AttemptHost;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -20,8 +20,12 @@ pub(crate) struct Recorder {
     pub(crate) panics: AtomicBool,
     /// Told when a checkpoint begins.
     pub(crate) reached: Notify,
+    /// How many checkpoints began.
+    pub(crate) arrived: AtomicUsize,
     /// What an extension leaves, whatever was asked for.
     pub(crate) grants: Mutex<Option<Duration>>,
+    /// How long an extension takes to be answered.
+    pub(crate) slowness: Mutex<Duration>,
 }
 
 impl Recorder {
@@ -49,6 +53,7 @@ impl AttemptHost for Recorder {
     }
 
     async fn checkpoint(&self, bytes: Vec<u8>) -> Result<(), String> {
+        self.arrived.fetch_add(1, Ordering::SeqCst);
         self.reached.notify_one();
         if self.stuck.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
@@ -59,6 +64,8 @@ impl AttemptHost for Recorder {
 
     async fn extend_deadline(&self, _by: Duration) -> Result<Duration, String> {
         let granted = *self.grants.lock().unwrap();
+        let slowness = *self.slowness.lock().unwrap();
+        tokio::time::sleep(slowness).await;
         granted.ok_or_else(|| "no more".to_owned())
     }
 }

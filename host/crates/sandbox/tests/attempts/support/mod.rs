@@ -72,6 +72,15 @@ pub(crate) async fn finish(outcome: impl Future<Output = Outcome>) -> Outcome {
     tokio::time::timeout(2 * PATIENCE, outcome).await.expect("the outcome resolves")
 }
 
+/// Waits until something is so, but not for ever.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "it never came to be so");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// The output of an attempt that must have succeeded.
 pub(crate) fn output(outcome: Outcome) -> Vec<u8> {
     match outcome.end {
