@@ -7,6 +7,7 @@ use cofferdam_core::module::VersionName;
 use cofferdam_core::name::ModuleName;
 use sqlx::error::DatabaseError;
 use std::borrow::Cow;
+use std::time::Duration;
 use thiserror::Error;
 
 /// An error that some part of the program made, boxed to be passed on.
@@ -33,6 +34,9 @@ pub enum StoreError {
     /// Every connection of the pool is busy, or the database does not answer.
     #[error("no database connection became free in time")]
     PoolTimeout,
+    /// The database did not answer within the caller's bound.
+    #[error("the database did not answer within {0:?}")]
+    Timeout(Duration),
     /// A table that the migrations make is not there.
     #[error("the database schema is incomplete")]
     NotMigrated(#[source] sqlx::Error),
@@ -98,13 +102,20 @@ pub enum StoreError {
 /// SQLSTATE 42P01 and 3F000: the relation or the schema does not exist.
 const MISSING: [&str; 2] = ["42P01", "3F000"];
 /// Classes of SQLSTATE that pass: connection exceptions, transaction rollback (serialisation,
-/// deadlock), insufficient resources, operator intervention (shutdown, statement timeout).
+/// deadlock), insufficient resources, operator intervention (shutdown).
 const TRANSIENT_CLASSES: [&str; 4] = ["08", "40", "53", "57"];
 /// Single ones that pass: lock not available, idle-in-transaction timeout.
 const TRANSIENT: [&str; 2] = ["55P03", "25P03"];
+/// Those that a statement brings upon itself by its size: statement timeout, out of memory, a limit
+/// of the program, a message that is too long. They do not pass, although their classes do.
+const OVERLOAD: [&str; 4] = ["57014", "53200", "54000", "08P01"];
 
-fn sqlstate(error: &sqlx::Error) -> Option<Cow<'_, str>> {
+pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error().and_then(DatabaseError::code)
+}
+
+fn is_overload(error: &sqlx::Error) -> bool {
+    sqlstate(error).is_some_and(|code| OVERLOAD.contains(&code.as_ref()))
 }
 
 pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
@@ -114,6 +125,7 @@ pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed => true,
+        _ if is_overload(error) => false,
         _ => sqlstate(error).is_some_and(|code| {
             TRANSIENT.contains(&code.as_ref())
                 || TRANSIENT_CLASSES.iter().any(|class| code.starts_with(class))
@@ -139,9 +151,16 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Connect { source, .. } | Self::Database(source) => is_transient(source),
-            Self::PoolTimeout | Self::Contended(_) => true,
+            Self::PoolTimeout | Self::Timeout(_) | Self::Contended(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether the call was too much for the database: it took longer, or needed more memory or a
+    /// longer message than is allowed. The same call would fail again and again, so this is not
+    /// transient; a smaller one may succeed. Whoever wrote a batch writes its halves.
+    pub fn is_overload(&self) -> bool {
+        matches!(self, Self::Database(source) if is_overload(source))
     }
 }
 
@@ -172,6 +191,7 @@ impl Hint for StoreError {
             }
             Self::InUse { .. } => "wait until they have ended, or cancel them",
             Self::PoolTimeout => "check that Postgres answers; raise max_connections if it does",
+            Self::Timeout(_) => "check that Postgres answers, and how busy it is",
             Self::NotMigrated(_) => "run `cofferdam migrate up`",
             Self::JobIdTaken(_) => "let the server make the id, or use a random UUIDv7",
             Self::Unreadable { .. } => "run the version of Cofferdam that wrote it, or a later one",

@@ -3,7 +3,7 @@
 use super::cursor::{ClaimCursor, Key, KeyArrays, MAX_KNOWN_LANES, Taken};
 use super::finish::{Finish, FinishEnd};
 use crate::convert::{convert, count, duration, from_json, length, millis_at_least_one, parse};
-use crate::error::StoreError;
+use crate::error::{StoreError, sqlstate};
 use crate::store::Store;
 use cofferdam_core::Time;
 use cofferdam_core::class::FailureClass;
@@ -29,6 +29,12 @@ const MAX_LANES: i64 = 16;
 /// How often a claim that found only taken lanes waits for one. Each wait ends with another
 /// claimer's commit, so that more of them mean that work is being found, just not here.
 const MAX_WAITS: usize = 16;
+
+/// How long one of these waits may take, as Postgres writes it. A claimer that is stuck in the
+/// middle of its transaction costs the others this much, and then a wait for the next poll.
+const LANE_WAIT: &str = "100ms";
+/// SQLSTATE of a lock that did not become free in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// What to claim.
 #[derive(Clone, Debug)]
@@ -178,7 +184,8 @@ impl Store {
     /// Leases jobs to a worker: of each lane by priority, then `run_at`, then id; the lanes in
     /// turn. Each job goes to one claimer, however many ask.
     ///
-    /// An empty answer means that there was nothing to claim. A short one does not: ask again
+    /// An empty answer means that there was nothing to claim, or only what another claimer has kept
+    /// locked for longer than a claim should take. A short one does not: ask again
     /// while there is room. (Only when the index is full of dead entries, jobs in queues that this
     /// claimer does not know yet may have to wait for a few more calls.)
     pub async fn claim(
@@ -272,13 +279,19 @@ impl Store {
         jobs
     }
 
-    /// Waits for a lane with work that someone else is claiming from. `false`: there is none.
+    /// Waits for a lane with work that someone else is claiming from. `false`: there is none, or it
+    /// did not become free in time.
     async fn wait_for_lane(&self, request: &ClaimRequest) -> Result<bool, StoreError> {
-        let lane: Option<i64> = sqlx::query_scalar(WAIT_FOR_LANE)
+        let lane: Result<Option<i64>, sqlx::Error> = sqlx::query_scalar(WAIT_FOR_LANE)
             .bind(queue_names(request))
+            .bind(LANE_WAIT)
             .fetch_optional(self.pool())
-            .await?;
-        Ok(lane.is_some())
+            .await;
+        match lane {
+            Ok(lane) => Ok(lane.is_some()),
+            Err(error) if sqlstate(&error).as_deref() == Some(LOCK_NOT_AVAILABLE) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

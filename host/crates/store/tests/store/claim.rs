@@ -312,3 +312,21 @@ async fn each_claim_of_a_job_has_a_lease_of_its_own() {
     assert_eq!(house.finish(me, claimed.key, completed()).await, Some(JobState::Completed));
     house.assert_one_place().await;
 }
+
+#[tokio::test]
+async fn a_claimer_that_is_stuck_does_not_hold_up_the_others() {
+    // Given a claimer that stopped in the middle of its transaction,
+    let house = House::new().await;
+    let id = house.enqueue(house.job()).await;
+    let mut stuck = house.db.connection().await;
+    let mut open = stuck.begin().await.unwrap();
+    sqlx::query("SELECT FROM queues FOR NO KEY UPDATE").execute(&mut *open).await.unwrap();
+
+    // when another one claims, then it is told soon that there is nothing for it now;
+    let claim = tokio::time::timeout(Duration::from_secs(15), house.claim(worker(), 1));
+    assert!(claim.await.expect("an answer before the statement timeout").is_empty());
+
+    // and the job is there for the next poll.
+    open.rollback().await.unwrap();
+    house.claim_again(worker(), id).await;
+}
