@@ -22,8 +22,8 @@ mod store;
 pub use error::StoreError;
 pub use jobs::{
     Beat, Cancel, ClaimCursor, ClaimRequest, Claimed, DlqEntry, DlqFilter, DlqSummary, EnqueueJob,
-    Enqueued, Finish, FinishEnd, Finished, JobDetail, JobFilter, JobProgress, JobSummary,
-    LostLease, Page, Progress, RanVersion, RescueKind, Revive,
+    Enqueued, Finish, FinishEnd, Finished, Heartbeats, JobDetail, JobFilter, JobProgress,
+    JobSummary, LostLease, Page, Progress, RanVersion, RescueKind, Revive,
 };
 pub use listen::Listener;
 pub use logs::{LogChunk, LogPosition, LoggedLine};

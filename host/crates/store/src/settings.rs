@@ -20,7 +20,7 @@ pub struct StoreSettings {
     pub url: String,
     /// The schema of this installation. Several can live in one database.
     pub schema: String,
-    /// The most connections of the pool; a listener has one more of its own.
+    /// The most connections of the pool; listeners and heartbeats have one more each of their own.
     pub max_connections: u32,
     /// After this long the database gives a statement up.
     pub statement_timeout: Duration,

@@ -77,6 +77,11 @@ impl Store {
         Ok(self.inner.pool.begin().await?)
     }
 
+    /// A connection of the caller's own, outside of the pool.
+    pub(crate) async fn connect_apart(&self) -> Result<PgConnection, StoreError> {
+        connect_one(&self.inner.options, &self.inner.settings).await
+    }
+
     /// A pool of one connection, for what must not share connections with statements.
     pub(crate) async fn own_connection(&self) -> Result<PgPool, StoreError> {
         let options = PgPoolOptions::new()

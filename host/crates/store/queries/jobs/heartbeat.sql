@@ -1,4 +1,4 @@
--- Renews leases of a worker, and tells which of them it still holds.
+-- Renews leases of a worker, and tells which of them it still holds, and which were renewed.
 --
 -- $1      worker
 -- $2, $3  job id and run_lease of each
@@ -24,5 +24,8 @@ renewed AS (
     SET heartbeat_at = now()
     FROM free
     WHERE l.job_id = free.job_id AND l.run_lease = free.run_lease
+    RETURNING l.job_id, l.run_lease
 )
-SELECT job_id, run_lease, cancel FROM held
+SELECT held.job_id, held.run_lease, held.cancel, renewed.job_id IS NOT NULL AS renewed
+FROM held
+LEFT JOIN renewed ON renewed.job_id = held.job_id AND renewed.run_lease = held.run_lease

@@ -1,39 +1,25 @@
-//! What a worker says about a running attempt, all of it fenced by the lease.
+//! Renewing leases, on a connection that nothing else uses.
 
-use crate::convert::{duration, millis};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_transient};
 use crate::store::Store;
-use cofferdam_core::history::bounded_text;
 use cofferdam_core::ids::{JobId, LeaseKey, WorkerId};
+use sqlx::PgExecutor;
+use sqlx::postgres::PgConnection;
 use std::time::Duration;
 use uuid::Uuid;
 
 const HEARTBEAT: &str = include_str!("../../queries/jobs/heartbeat.sql");
-const EXTEND_DEADLINE: &str = include_str!("../../queries/jobs/extend_deadline.sql");
-const CHECKPOINT: &str = include_str!("../../queries/jobs/checkpoint.sql");
-const PROGRESS: &str = include_str!("../../queries/jobs/progress.sql");
 
-/// The longest note of a progress that is kept, in bytes. Guests write these.
-const MAX_NOTE: usize = 1024;
-
-/// A lease that the worker still holds.
+/// A lease that the worker still held when it was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
     /// The lease.
     pub key: LeaseKey,
     /// Whether someone asked for the job to be cancelled.
     pub cancel: bool,
-}
-
-/// How far an attempt is, by its own word.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The lease.
-    pub key: LeaseKey,
-    /// 0 to 100; more counts as 100.
-    pub percent: u8,
-    /// A word for people, cut at a kilobyte.
-    pub note: String,
+    /// Whether the lease was renewed; only this proves it. One that is held and not renewed was
+    /// locked by somebody else: it may just be ending, and ages until a later heartbeat.
+    pub renewed: bool,
 }
 
 /// Leases as one array a column.
@@ -43,71 +29,99 @@ pub(super) fn key_arrays<'a>(
     keys.into_iter().map(|key| (key.job.as_uuid(), key.run_lease)).unzip()
 }
 
+/// Renews leases over a connection of its own, so that neither what guests ask of the host nor
+/// other callers of the pool can keep a worker from holding its leases. Takes a new connection
+/// when that one is lost.
+#[derive(Debug)]
+pub struct Heartbeats {
+    store: Store,
+    /// None before the first call, and after one that failed.
+    connection: Option<PgConnection>,
+}
+
 impl Store {
-    /// Renews leases, and answers with those that are still held. Never waits for a lock: a lease
-    /// that someone is ending at this moment counts as held, and is gone with the next heartbeat.
+    /// The means to renew leases. Connects with the first heartbeat.
+    pub fn heartbeats(&self) -> Heartbeats {
+        Heartbeats { store: self.clone(), connection: None }
+    }
+
+    /// Renews leases over the pool, where it may have to wait for a connection; otherwise like
+    /// [`Heartbeats::beat`].
     pub async fn heartbeat(
         &self,
         worker: WorkerId,
         keys: &[LeaseKey],
     ) -> Result<Vec<Beat>, StoreError> {
-        let (jobs, run_leases) = key_arrays(keys);
-        let rows: Vec<(Uuid, i64, bool)> = sqlx::query_as(HEARTBEAT)
-            .bind(worker.as_uuid())
-            .bind(jobs)
-            .bind(run_leases)
-            .fetch_all(self.pool())
-            .await?;
-        let beat = |(job, run_lease, cancel)| Beat {
-            key: LeaseKey { job: JobId::from_uuid(job), run_lease },
-            cancel,
-        };
-        Ok(rows.into_iter().map(beat).collect())
+        Ok(renew(self.pool(), worker, keys).await?)
+    }
+}
+
+impl Heartbeats {
+    /// Renews leases, and answers with those that are still held. Never waits for the lock of a
+    /// lease: one that is locked at this moment is held, but not renewed.
+    ///
+    /// Answers within `timeout`, connecting included: a database that is silent for longer costs
+    /// the call and its connection, and the next call takes a new one. So does a call that is
+    /// dropped half way.
+    pub async fn beat(
+        &mut self,
+        worker: WorkerId,
+        keys: &[LeaseKey],
+        timeout: Duration,
+    ) -> Result<Vec<Beat>, StoreError> {
+        tokio::time::timeout(timeout, self.beat_somehow(worker, keys))
+            .await
+            .unwrap_or(Err(StoreError::Timeout(timeout)))
     }
 
-    /// Gives an attempt `by` more time, at most until `cap` after its claim, and answers with the
-    /// time that it has now. `None`: the lease is lost.
-    pub async fn extend_deadline(
-        &self,
-        key: LeaseKey,
-        by: Duration,
-        cap: Duration,
-    ) -> Result<Option<Duration>, StoreError> {
-        let remaining: Option<i64> = sqlx::query_scalar(EXTEND_DEADLINE)
-            .bind(key.job.as_uuid())
-            .bind(key.run_lease)
-            .bind(millis(by))
-            .bind(millis(cap))
-            .fetch_optional(self.pool())
-            .await?;
-        Ok(remaining.map(duration))
+    async fn beat_somehow(
+        &mut self,
+        worker: WorkerId,
+        keys: &[LeaseKey],
+    ) -> Result<Vec<Beat>, StoreError> {
+        if let Some(kept) = self.connection.take() {
+            match self.beat_over(kept, worker, keys).await {
+                // It has been idle since the last heartbeat: the server may long be back.
+                Err(error) if is_transient(&error) => {
+                    tracing::warn!(%error, "the connection of the heartbeats was lost");
+                }
+                answer => return Ok(answer?),
+            }
+        }
+        let fresh = self.store.connect_apart().await?;
+        Ok(self.beat_over(fresh, worker, keys).await?)
     }
 
-    /// Keeps bytes for the next attempt, in place of those before. `false`: the lease is lost, and
-    /// nothing was kept.
-    pub async fn checkpoint(&self, key: LeaseKey, bytes: &[u8]) -> Result<bool, StoreError> {
-        let kept: Option<Uuid> = sqlx::query_scalar(CHECKPOINT)
-            .bind(key.job.as_uuid())
-            .bind(key.run_lease)
-            .bind(bytes)
-            .fetch_optional(self.pool())
-            .await?;
-        Ok(kept.is_some())
+    /// Keeps the connection only when it has answered: otherwise it goes with this call, whether
+    /// that fails or is dropped.
+    async fn beat_over(
+        &mut self,
+        mut connection: PgConnection,
+        worker: WorkerId,
+        keys: &[LeaseKey],
+    ) -> Result<Vec<Beat>, sqlx::Error> {
+        let beats = renew(&mut connection, worker, keys).await?;
+        self.connection = Some(connection);
+        Ok(beats)
     }
+}
 
-    /// Notes how far attempts are. Those whose lease is lost are left out.
-    pub async fn set_progress(&self, progress: &[Progress]) -> Result<(), StoreError> {
-        let (jobs, run_leases) = key_arrays(progress.iter().map(|said| &said.key));
-        let percent = |said: &Progress| i16::from(said.percent.min(100));
-        sqlx::query(PROGRESS)
-            .bind(jobs)
-            .bind(run_leases)
-            .bind(progress.iter().map(percent).collect::<Vec<_>>())
-            .bind(
-                progress.iter().map(|said| bounded_text(&said.note, MAX_NOTE)).collect::<Vec<_>>(),
-            )
-            .execute(self.pool())
-            .await?;
-        Ok(())
-    }
+async fn renew(
+    executor: impl PgExecutor<'_>,
+    worker: WorkerId,
+    keys: &[LeaseKey],
+) -> Result<Vec<Beat>, sqlx::Error> {
+    let (jobs, run_leases) = key_arrays(keys);
+    let rows: Vec<(Uuid, i64, bool, bool)> = sqlx::query_as(HEARTBEAT)
+        .bind(worker.as_uuid())
+        .bind(jobs)
+        .bind(run_leases)
+        .fetch_all(executor)
+        .await?;
+    let beat = |(job, run_lease, cancel, renewed)| Beat {
+        key: LeaseKey { job: JobId::from_uuid(job), run_lease },
+        cancel,
+        renewed,
+    };
+    Ok(rows.into_iter().map(beat).collect())
 }

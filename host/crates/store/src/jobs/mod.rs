@@ -3,6 +3,7 @@
 //! In the order of a job's life: `enqueue` -> `promote` -> `claim` -> `heartbeat` -> `finish`; and
 //! where that line breaks, `rescue`, `cancel`, `revive`. The rest reads.
 
+mod attempt;
 mod cancel;
 mod claim;
 mod cursor;
@@ -18,6 +19,7 @@ mod revive;
 mod settle;
 mod states;
 
+pub use attempt::Progress;
 pub use cancel::Cancel;
 pub use claim::{ClaimRequest, Claimed};
 pub use cursor::ClaimCursor;
@@ -26,7 +28,7 @@ pub use dlq::{DlqEntry, DlqFilter, DlqSummary};
 pub(crate) use enqueue::EnqueueSql;
 pub use enqueue::{EnqueueJob, Enqueued, enqueue_in};
 pub use finish::{Finish, FinishEnd, Finished};
-pub use heartbeat::{Beat, Progress};
+pub use heartbeat::{Beat, Heartbeats};
 pub use list::{JobFilter, JobSummary, Page};
 pub use rescue::{LostLease, RescueKind};
 pub use revive::Revive;

@@ -4,69 +4,8 @@ use crate::support::{House, at_once, completed, failed, kind, request, worker};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::state::JobState;
-use cofferdam_store::{Beat, ClaimCursor, Progress};
-use sqlx::Connection as _;
+use cofferdam_store::{ClaimCursor, Progress};
 use std::time::Duration;
-
-#[tokio::test]
-async fn a_heartbeat_renews_what_is_held_and_tells_what_is_not() {
-    let house = House::new().await;
-    let me = worker();
-    let (held, cancelled) = (house.running(me).await, house.running(me).await);
-    let lost = LeaseKey { run_lease: held.run_lease + 1, ..held };
-    let others = house.running(worker()).await;
-    house.store.cancel(crate::support::TENANT, cancelled.job).await.unwrap();
-    let before = house.detail(held.job).await.heartbeat_at;
-
-    let mut beats = house.store.heartbeat(me, &[held, cancelled, lost, others]).await.unwrap();
-
-    beats.sort_by_key(|beat| beat.key);
-    let beat = |key, cancel| Beat { key, cancel };
-    assert_eq!(beats, [beat(held, false), beat(cancelled, true)]);
-    assert!(house.detail(held.job).await.heartbeat_at > before);
-}
-
-#[tokio::test]
-async fn a_heartbeat_waits_for_nobody() {
-    // Given a lease that someone holds locked,
-    let house = House::new().await;
-    let me = worker();
-    let (free, locked) = (house.running(me).await, house.running(me).await);
-    let mut other = house.db.connection().await;
-    let mut open = other.begin().await.unwrap();
-    sqlx::query("SELECT FROM leases WHERE job_id = $1 FOR UPDATE")
-        .bind(locked.job.as_uuid())
-        .execute(&mut *open)
-        .await
-        .unwrap();
-
-    // when the worker beats, then both count as held, at once.
-    let keys = [free, locked];
-    let beats = house.store.heartbeat(me, &keys);
-    let beats = tokio::time::timeout(Duration::from_secs(10), beats).await.unwrap().unwrap();
-    assert_eq!(beats.len(), 2);
-    open.rollback().await.unwrap();
-}
-
-#[tokio::test]
-async fn heartbeats_do_not_touch_an_index() {
-    let house = House::new().await;
-    let me = worker();
-    let key = house.running(me).await;
-    for _ in 0..20 {
-        house.store.heartbeat(me, &[key]).await.unwrap();
-    }
-    let mut connection = house.db.connection().await;
-    let indexed: Vec<String> = sqlx::query_scalar(
-        "SELECT a.attname::text FROM pg_index AS i \
-         JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) \
-         WHERE i.indrelid = 'leases'::regclass",
-    )
-    .fetch_all(&mut connection)
-    .await
-    .unwrap();
-    assert_eq!(indexed, ["job_id"]);
-}
 
 #[tokio::test]
 async fn a_deadline_is_extended_up_to_the_cap_and_never_shortened() {

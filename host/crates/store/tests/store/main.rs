@@ -18,6 +18,8 @@ mod enqueue;
 #[cfg(test)]
 mod finish;
 #[cfg(test)]
+mod heartbeat;
+#[cfg(test)]
 mod list;
 #[cfg(test)]
 mod listen;
