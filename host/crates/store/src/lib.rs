@@ -23,7 +23,7 @@ pub use error::StoreError;
 pub use jobs::{
     Beat, Cancel, ClaimCursor, ClaimRequest, Claimed, DlqEntry, DlqFilter, DlqSummary, EnqueueJob,
     Enqueued, Finish, FinishEnd, Finished, Heartbeats, JobDetail, JobFilter, JobProgress,
-    JobSummary, LostLease, Page, Progress, RanVersion, RescueKind, Revive,
+    JobSummary, LostLease, Page, Progress, RanVersion, RescueKind, Rescued, Revive,
 };
 pub use listen::Listener;
 pub use logs::{LogChunk, LogPosition, LoggedLine};

@@ -10,7 +10,8 @@
 -- $9..$12   class, code, message and backtrace
 -- $13..$18  fuel, CPU and wall microseconds, peak memory, log and output bytes
 -- $19       the channel to notify
--- $20       how many errors, and $21 how many bytes of log a dead letter keeps
+-- $20       how many errors a dead letter keeps
+-- $21, $22  how many bytes and how many lines of log it keeps; of zero lines, nothing is read
 --
 -- Index: the primary key of `leases`; `attempts` and `job_logs` by job, for dead letters only.
 -- A cancel that was asked for wins over every verdict.
@@ -117,19 +118,35 @@ buried AS (
                                       'seq', counted.seq, 'index', counted.n, 'line', counted.line)
                    ORDER BY counted.run_lease, counted.seq, counted.n) AS tail
         FROM (
+            -- A line costs what it takes in its array, the separator too, so that empty lines are
+            -- not free, and so that the cost of a chunk is the length of its text.
             SELECT chunk.run_lease, chunk.seq, chunk.attempt, each.n, each.line,
-                   sum(octet_length(each.line ->> 'message'))
-                       OVER (ORDER BY chunk.run_lease DESC, chunk.seq DESC, each.n DESC) AS bytes
+                   sum(octet_length(each.line::text) + 2) OVER newest_first AS bytes,
+                   row_number() OVER newest_first AS place
             FROM (
-                SELECT c.run_lease, c.seq, c.attempt, c.lines
-                FROM job_logs AS c
-                WHERE c.job_id = t.job_id
-                ORDER BY c.run_lease DESC, c.seq DESC
-                LIMIT 256
+                SELECT c.run_lease, c.seq, c.attempt, c.lines,
+                       jsonb_array_length(c.lines) AS length,
+                       sum(octet_length(c.lines::text)) OVER newer AS newer_bytes,
+                       sum(jsonb_array_length(c.lines)) OVER newer AS newer_lines
+                FROM (
+                    -- Each chunk has a line.
+                    SELECT l.run_lease, l.seq, l.attempt, l.lines
+                    FROM job_logs AS l
+                    WHERE l.job_id = t.job_id
+                    ORDER BY l.run_lease DESC, l.seq DESC
+                    LIMIT LEAST(256, $22)
+                ) AS c
+                WINDOW newer AS (ORDER BY c.run_lease DESC, c.seq DESC
+                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
             ) AS chunk
             CROSS JOIN jsonb_array_elements(chunk.lines) WITH ORDINALITY AS each (line, n)
+            -- What cannot be among the last is not even sorted.
+            WHERE COALESCE(chunk.newer_bytes, 0) < $21
+              AND COALESCE(chunk.newer_lines, 0) < $22
+              AND each.n > chunk.length - $22
+            WINDOW newest_first AS (ORDER BY chunk.run_lease DESC, chunk.seq DESC, each.n DESC)
         ) AS counted
-        WHERE counted.bytes <= $21
+        WHERE counted.bytes <= $21 AND counted.place <= $22
     ) AS log
     WHERE t.state IN ('failed', 'dead')
 ),

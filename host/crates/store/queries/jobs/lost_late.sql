@@ -1,6 +1,8 @@
 -- Locks leases whose deadline is over: their host should have ended them and did not.
 --
--- $1  how many at most
+-- $1  milliseconds of grace: the host ends attempts on time, but the outcome takes its own
+-- $2  how many at most
+-- $3  the job behind which to look, or NULL
 --
 -- Shape as in lost_stale.sql.
 SELECT l.job_id, l.run_lease, l.worker_id, l.attempts, l.crashes, j.options,
@@ -8,6 +10,8 @@ SELECT l.job_id, l.run_lease, l.worker_id, l.attempts, l.crashes, j.options,
 FROM leases AS l
 JOIN jobs AS j ON j.id = l.job_id
 LEFT JOIN kinds AS k ON k.version_id = l.version_id AND k.name = j.kind
-WHERE l.deadline_at < now()
-LIMIT $1
+WHERE l.deadline_at < now() - $1 * INTERVAL '1 millisecond'
+  AND ($3::uuid IS NULL OR l.job_id > $3)
+ORDER BY l.job_id
+LIMIT $2
 FOR UPDATE OF l SKIP LOCKED

@@ -1,6 +1,6 @@
 //! Outcomes of attempts.
 
-use super::settle::{Settled, settle, settle_apart};
+use super::settle::{Extent, Settled, settle, settle_apart};
 use crate::error::StoreError;
 use crate::store::Store;
 use cofferdam_core::fail::Verdict;
@@ -46,8 +46,10 @@ impl Store {
     /// Ends attempts of a worker, all in one transaction, and answers in their order. A cancel
     /// that was asked for wins over every end.
     ///
-    /// An outcome that the database refuses by itself is logged, left out and left to rescue, so
-    /// that it does not take the others with it.
+    /// An outcome that the database refuses by itself is written without its detail. What is
+    /// refused even so is logged, left out and left to rescue, so that it does not take the others
+    /// with it. A batch that is too much for the database (`StoreError::is_overload`) is the
+    /// caller's to split: each part then has a transaction of its own, and what fits is safe.
     pub async fn finish(
         &self,
         worker: WorkerId,
@@ -68,15 +70,18 @@ impl Store {
     ) -> Result<Settled, StoreError> {
         let batch: Vec<&Finish> = batch.iter().collect();
         let mut transaction = self.begin().await?;
-        match settle(&mut transaction, self.channel(), Some(worker), &batch).await {
+        match settle(&mut transaction, self.channel(), Some(worker), &batch, Extent::Full).await {
             Ok(settled) => {
                 transaction.commit().await?;
                 return Ok(settled);
             }
             Err(error) if error.is_transient() => return Err(error),
+            Err(error) if error.is_overload() && batch.len() > 1 => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, outcomes = batch.len(), "an outcome is refused");
-                transaction.rollback().await?;
+                if let Err(error) = transaction.rollback().await {
+                    tracing::debug!(%error, "the server closed the connection over it");
+                }
             }
         }
         let mut transaction = self.begin().await?;

@@ -30,5 +30,5 @@ pub use enqueue::{EnqueueJob, Enqueued, enqueue_in};
 pub use finish::{Finish, FinishEnd, Finished};
 pub use heartbeat::{Beat, Heartbeats};
 pub use list::{JobFilter, JobSummary, Page};
-pub use rescue::{LostLease, RescueKind};
+pub use rescue::{LostLease, RescueKind, Rescued};
 pub use revive::Revive;

@@ -30,16 +30,34 @@ pub enum RescueKind {
         staleness: Duration,
     },
     /// Those whose deadline has passed.
-    Deadline,
+    Deadline {
+        /// By at least this much: a worker ends attempts on time, but what it has to say about
+        /// that takes a while to arrive.
+        grace: Duration,
+    },
 }
 
 impl RescueKind {
     fn failure(self) -> Failure {
         match self {
             Self::Heartbeat { .. } => Failure::new(FailureClass::Lost, "lost", HEARTBEAT_STALE),
-            Self::Deadline => Failure::new(FailureClass::Deadline, "deadline", HARD_DEADLINE),
+            Self::Deadline { .. } => {
+                Failure::new(FailureClass::Deadline, "deadline", HARD_DEADLINE)
+            }
         }
     }
+}
+
+/// What one batch of a sweep found. A sweep is over when a batch is smaller than its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rescued {
+    /// How many leases were looked at.
+    pub seen: usize,
+    /// How many of them ended. The database refused to end the others.
+    pub ended: usize,
+    /// The last job that was looked at, behind which the next batch starts; `None` when there was
+    /// none.
+    pub last: Option<JobId>,
 }
 
 /// A lease to decide about.
@@ -96,38 +114,48 @@ fn or_default<T: DeserializeOwned + Default>(
 }
 
 impl Store {
-    /// Ends up to `limit` attempts of one kind that their workers do not end, and answers how
-    /// many. `decide` is asked what becomes of each job; a cancel that was asked for wins over it.
+    /// Ends up to `limit` attempts of one kind that their workers do not end, of the jobs behind
+    /// `after` in the order of their ids. `decide` is asked what becomes of each job; a cancel that
+    /// was asked for wins over it.
+    ///
+    /// An end that the database refuses is written without detail; what is refused even so is
+    /// logged and passed over. When all of it is too much for the database
+    /// (`StoreError::is_overload`), a smaller limit may help.
     ///
     /// One transaction. Any number of callers may sweep at once: each lease ends once.
     pub async fn rescue(
         &self,
         kind: RescueKind,
+        after: Option<JobId>,
         limit: usize,
         decide: &(dyn Fn(&LostLease) -> Verdict + Sync),
-    ) -> Result<usize, StoreError> {
-        let mut transaction = self.begin().await?;
-        let lost = match kind {
-            RescueKind::Heartbeat { staleness } => {
-                sqlx::query_as(LOST_STALE).bind(millis(staleness))
-            }
-            RescueKind::Deadline => sqlx::query_as(LOST_LATE),
+    ) -> Result<Rescued, StoreError> {
+        let (statement, overdue) = match kind {
+            RescueKind::Heartbeat { staleness } => (LOST_STALE, staleness),
+            RescueKind::Deadline { grace } => (LOST_LATE, grace),
         };
-        let lost: Vec<Row> = lost.bind(length(limit)).fetch_all(&mut *transaction).await?;
-        if lost.is_empty() {
-            return Ok(0);
-        }
-        let batch: Vec<_> = lost
+        let mut transaction = self.begin().await?;
+        let rows: Vec<Row> = sqlx::query_as(statement)
+            .bind(millis(overdue))
+            .bind(length(limit))
+            .bind(after.map(JobId::as_uuid))
+            .fetch_all(&mut *transaction)
+            .await?;
+        let Some(last) = rows.last().map(|row| JobId::from_uuid(row.job_id)) else {
+            return Ok(Rescued::default());
+        };
+        let seen = rows.len();
+        let batch: Vec<_> = rows
             .into_iter()
             .map(|row| {
-                let lost = row.lost();
-                let end = FinishEnd::Failed { failure: kind.failure(), verdict: decide(&lost) };
-                Finish { key: lost.key, end, usage: Usage::default() }
+                let lease = row.lost();
+                let end = FinishEnd::Failed { failure: kind.failure(), verdict: decide(&lease) };
+                Finish { key: lease.key, end, usage: Usage::default() }
             })
             .collect();
         let batch: Vec<_> = batch.iter().collect();
         let settled = settle_apart(&mut transaction, self.channel(), None, &batch).await?;
         transaction.commit().await?;
-        Ok(settled.len())
+        Ok(Rescued { seen, ended: settled.len(), last: Some(last) })
     }
 }

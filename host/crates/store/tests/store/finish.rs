@@ -1,6 +1,6 @@
 //! Outcomes.
 
-use crate::support::{House, TENANT, USAGE, at_once, completed, decide, failed, worker};
+use crate::support::{House, TENANT, USAGE, at_once, completed, failed, worker};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::{RetryPolicy, fail_attempt};
 use cofferdam_core::history::{MAX_BACKTRACE, MAX_MESSAGE};
@@ -69,7 +69,7 @@ async fn a_late_outcome_of_an_old_lease_changes_nothing() {
     let (slow, fast) = (worker(), worker());
     let old = house.running(slow).await;
     let stale = RescueKind::Heartbeat { staleness: Duration::ZERO };
-    assert_eq!(house.store.rescue(stale, 10, &decide(FailureClass::Lost)).await.unwrap(), 1);
+    assert_eq!(house.rescue(stale, 10, FailureClass::Lost).await, 1);
     let new = house.claim_again(fast, old.job).await;
 
     // when the first one is heard of again, in whatever way,

@@ -32,6 +32,8 @@ mod modules;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod overload;
+#[cfg(test)]
 mod rescue;
 #[cfg(test)]
 mod support;

@@ -4,11 +4,13 @@ use crate::support::{House, TENANT, decide, request, worker};
 use chrono::TimeDelta;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::history::{HARD_DEADLINE, HEARTBEAT_STALE};
+use cofferdam_core::log::{LogLevel, LogLine};
 use cofferdam_core::state::JobState;
-use cofferdam_store::{ClaimCursor, RescueKind};
+use cofferdam_store::{ClaimCursor, LogChunk, RescueKind};
 use std::time::Duration;
 
 const STALE: RescueKind = RescueKind::Heartbeat { staleness: Duration::from_secs(90) };
+const LATE: RescueKind = RescueKind::Deadline { grace: Duration::ZERO };
 const SILENCE: &str = "UPDATE leases SET heartbeat_at = now() - INTERVAL '91 seconds'";
 const OVERDUE: &str = "UPDATE leases SET claimed_at = now() - INTERVAL '2 hours', \
                        deadline_at = now() - INTERVAL '1 second'";
@@ -17,16 +19,15 @@ const OVERDUE: &str = "UPDATE leases SET claimed_at = now() - INTERVAL '2 hours'
 async fn a_silent_workers_job_is_retried_with_a_crash_counted_until_it_is_poison() {
     let house = House::new().await;
     let id = house.enqueue(house.job()).await;
-    let lost = decide(FailureClass::Lost);
 
     for crashes in 1..=3 {
         // Given that the job runs on a worker that is heard of,
         let claimed = house.claim_again(worker(), id).await;
-        assert_eq!(house.store.rescue(STALE, 10, &lost).await.unwrap(), 0);
+        assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 0);
 
         // when the worker goes silent,
         house.execute(SILENCE).await;
-        assert_eq!(house.store.rescue(STALE, 10, &lost).await.unwrap(), 1);
+        assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 1);
 
         // then the job is claimable again, and dead after the third time.
         let detail = house.detail(id).await;
@@ -47,17 +48,29 @@ async fn a_silent_workers_job_is_retried_with_a_crash_counted_until_it_is_poison
 async fn an_attempt_past_its_deadline_counts_as_an_attempt() {
     let house = House::new().await;
     let key = house.running(worker()).await;
-    let overdue = decide(FailureClass::Deadline);
-    assert_eq!(house.store.rescue(RescueKind::Deadline, 10, &overdue).await.unwrap(), 0);
+    assert_eq!(house.rescue(LATE, 10, FailureClass::Deadline).await, 0);
 
     house.execute(OVERDUE).await;
-    assert_eq!(house.store.rescue(RescueKind::Deadline, 10, &overdue).await.unwrap(), 1);
+    assert_eq!(house.rescue(LATE, 10, FailureClass::Deadline).await, 1);
 
     let detail = house.detail(key.job).await;
     assert_eq!(detail.state, JobState::Retryable);
     assert_eq!((detail.counters.attempts, detail.counters.crashes), (1, 0));
     assert_eq!(detail.errors[0].message, HARD_DEADLINE);
     house.assert_one_place().await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_killed_on_time_may_still_say_so() {
+    let house = House::new().await;
+    let key = house.running(worker()).await;
+    house.execute(OVERDUE).await;
+
+    let grace = |seconds| RescueKind::Deadline { grace: Duration::from_secs(seconds) };
+    assert_eq!(house.rescue(grace(60), 10, FailureClass::Deadline).await, 0);
+    assert_eq!(house.state(key.job).await, JobState::Running);
+    house.execute("UPDATE leases SET deadline_at = deadline_at - INTERVAL '1 minute'").await;
+    assert_eq!(house.rescue(grace(60), 10, FailureClass::Deadline).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,14 +82,13 @@ async fn a_lease_that_both_sweeps_want_ends_once() {
         house.execute(SILENCE).await;
         house.execute(OVERDUE).await;
 
-        let (lost, overdue) = (decide(FailureClass::Lost), decide(FailureClass::Deadline));
         let (one, two, three) = tokio::join!(
-            house.store.rescue(STALE, 15, &lost),
-            house.store.rescue(RescueKind::Deadline, 15, &overdue),
-            house.store.rescue(STALE, 15, &lost),
+            house.rescue(STALE, 15, FailureClass::Lost),
+            house.rescue(LATE, 15, FailureClass::Deadline),
+            house.rescue(STALE, 15, FailureClass::Lost),
         );
-        let first = one.unwrap() + two.unwrap() + three.unwrap();
-        let rest = house.store.rescue(STALE, 50, &lost).await.unwrap();
+        let first = one + two + three;
+        let rest = house.rescue(STALE, 50, FailureClass::Lost).await;
 
         assert_eq!(first + rest, 20);
         assert_eq!(house.db.count("attempts").await, 20);
@@ -93,7 +105,7 @@ async fn a_sweep_takes_no_more_than_its_batch() {
 
     let mut batches = Vec::new();
     for _ in 0..4 {
-        batches.push(house.store.rescue(STALE, 3, &decide(FailureClass::Lost)).await.unwrap());
+        batches.push(house.rescue(STALE, 3, FailureClass::Lost).await);
     }
     assert_eq!(batches, [3, 3, 1, 0]);
 }
@@ -114,9 +126,67 @@ async fn a_sweep_rescues_what_it_cannot_read_and_goes_past_what_is_refused() {
         .await;
 
     // when they are swept, then the others are rescued, whatever the order.
-    assert_eq!(house.store.rescue(STALE, 10, &decide(FailureClass::Lost)).await.unwrap(), 2);
+    assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 2);
     assert_eq!(house.state(strange).await, JobState::Available);
     assert_eq!(house.state(stuck).await, JobState::Running);
+    house.assert_one_place().await;
+}
+
+#[tokio::test]
+async fn leases_that_cannot_end_do_not_hide_those_behind_them() {
+    // Given five lost leases, of which the first three cannot end,
+    let house = House::new().await;
+    let mut ids: Vec<_> =
+        house.enqueue_all(&house.jobs(5)).await.iter().map(|job| job.id).collect();
+    ids.sort();
+    house.claim(worker(), 5).await;
+    house.execute(SILENCE).await;
+    house
+        .execute(&format!(
+            "ALTER TABLE attempts ADD CONSTRAINT spite CHECK (job_id > '{}')",
+            ids[2]
+        ))
+        .await;
+
+    // when they are swept two at a time,
+    let (mut batches, mut after) = (Vec::new(), None);
+    loop {
+        let lost = decide(FailureClass::Lost);
+        let batch = house.store.rescue(STALE, after, 2, &lost).await.unwrap();
+        batches.push((batch.seen, batch.ended));
+        if batch.seen < 2 {
+            break;
+        }
+        after = batch.last;
+    }
+
+    // then each is looked at once, and the others end.
+    assert_eq!(batches, [(2, 0), (2, 1), (1, 1)]);
+    assert_eq!(house.state(ids[2]).await, JobState::Running);
+    assert_eq!(house.state(ids[4]).await, JobState::Available);
+    house.assert_one_place().await;
+}
+
+#[tokio::test]
+async fn no_lease_is_held_for_ever_by_what_its_guest_wrote() {
+    // Given a job that is lost for the last time, and whose log the database refuses to copy,
+    let house = House::new().await;
+    let key = house.running(worker()).await;
+    let line = LogLine {
+        at_ms: 1,
+        level: LogLevel::Info,
+        message: "poison".to_owned(),
+        fields: Vec::new(),
+    };
+    let chunk = LogChunk { key, attempt: 1, seq: 0, lines: vec![line] };
+    house.store.append_logs(&[chunk]).await.unwrap();
+    house.execute("UPDATE leases SET crashes = 2").await;
+    house.execute("ALTER TABLE dlq ADD CONSTRAINT spite CHECK (log_tail = '[]')").await;
+    house.execute(SILENCE).await;
+
+    // when it is swept, then it is dead all the same.
+    assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 1);
+    assert_eq!(house.state(key.job).await, JobState::Dead);
     house.assert_one_place().await;
 }
 
@@ -127,7 +197,7 @@ async fn a_cancelled_job_of_a_dead_worker_is_never_run_again() {
     house.store.cancel(TENANT, key.job).await.unwrap();
     house.execute(SILENCE).await;
 
-    assert_eq!(house.store.rescue(STALE, 10, &decide(FailureClass::Lost)).await.unwrap(), 1);
+    assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 1);
 
     let detail = house.detail(key.job).await;
     assert_eq!(detail.state, JobState::Cancelled);

@@ -14,7 +14,7 @@ use cofferdam_core::settings::KindSettings;
 use cofferdam_core::state::JobState;
 use cofferdam_store::{
     ClaimCursor, ClaimRequest, Claimed, EnqueueJob, Enqueued, Finish, FinishEnd, JobDetail,
-    NewVersion, Published, Store,
+    NewVersion, Published, RescueKind, Store,
 };
 use cofferdam_testkit::TestDb;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -104,6 +104,16 @@ impl House {
     ) -> Option<JobState> {
         let finish = Finish { key, end, usage: USAGE };
         self.store.finish(worker, &[finish]).await.unwrap()[0].applied
+    }
+
+    /// One batch of a sweep from the start, and how many attempts it ended.
+    pub(crate) async fn rescue(
+        &self,
+        kind: RescueKind,
+        limit: usize,
+        class: FailureClass,
+    ) -> usize {
+        self.store.rescue(kind, None, limit, &decide(class)).await.unwrap().ended
     }
 
     pub(crate) async fn state(&self, job: JobId) -> JobState {
