@@ -32,6 +32,10 @@ struct Place {
     trace: Trace,
     /// When it last reached a tick.
     last_tick: Option<Instant>,
+    /// When it was first looked at.
+    first_tick: Option<Instant>,
+    /// When its backtrace is due again.
+    next_trace: Option<Instant>,
 }
 
 impl Vitals {
@@ -80,13 +84,19 @@ impl Vitals {
         self.place().host_call
     }
 
-    /// The guest has reached a tick. Answers whether it may be its last before the deadline:
-    /// then its backtrace is worth taking, because a guest that is suspended cannot be asked.
+    /// The guest has reached a tick. Answers whether its backtrace is worth taking, because a
+    /// guest that is suspended when it dies cannot be asked: at the first tick, whenever twice as
+    /// much time has passed, and when this may be the last one before the deadline.
     pub(crate) fn tick(&self, now: Instant) -> bool {
         let mut place = self.place();
+        let first = *place.first_tick.get_or_insert(now);
         let since = place.last_tick.map_or(Duration::ZERO, |last| now.duration_since(last));
         place.last_tick = Some(now);
-        now + since * 2 >= self.deadline.at()
+        let due = place.next_trace.is_none_or(|at| now >= at);
+        if due {
+            place.next_trace = Some(now + now.duration_since(first));
+        }
+        due || now + since * 2 >= self.deadline.at()
     }
 
     /// Keeps a backtrace for whoever ends the attempt.
