@@ -182,19 +182,25 @@ fn refused(status: StatusCode, problem: ProblemBody) -> CommandError {
         _ => Exit::Failed,
     };
     let mut error = CommandError::new(exit, problem.detail);
-    if let Some(field) = problem.field {
-        error = error.cause(format!("the field `{field}` is wrong"));
-    }
     if status == StatusCode::UNAUTHORIZED {
         // The server speaks of HTTP; who sits here sets a variable.
         error = error.hint("set COFFERDAM_TOKEN to the token that the server was started with");
     } else {
         error.hints.extend(problem.hint);
+        if let Some(field) = problem.field.filter(|field| !says(&error.message, field)) {
+            error = error.hint(format!("it is about the field `{field}` of the request"));
+        }
     }
     error.code = Some(problem.code);
     // Only an operator who looks into the server's log can do something with the id.
     error.request_id = status.is_server_error().then_some(problem.request_id);
     error
+}
+
+/// Whether a message speaks of a field already.
+fn says(message: &str, field: &str) -> bool {
+    let name = field.rsplit('.').next().unwrap_or(field);
+    message.contains(name)
 }
 
 /// The URL that everything is relative to.
@@ -225,6 +231,29 @@ mod tests {
         for other in ["127.0.0.1:7070", "ftp://a", "", "mailto:a@b"] {
             assert_eq!(base(other).unwrap_err().exit, Exit::Usage, "{other}");
         }
+    }
+
+    #[test]
+    fn a_field_is_named_where_the_message_does_not() {
+        let problem = |detail: &str, field: &str| ProblemBody {
+            kind: "about:blank".to_owned(),
+            title: String::new(),
+            status: 422,
+            code: "bad-field".to_owned(),
+            detail: detail.to_owned(),
+            hint: None,
+            request_id: "1".to_owned(),
+            field: Some(field.to_owned()),
+        };
+        let hints = |detail: &str, field: &str| {
+            let error = refused(StatusCode::UNPROCESSABLE_ENTITY, problem(detail, field));
+            assert!(error.causes.is_empty(), "{error:?}");
+            error.into_shown().hints
+        };
+        assert_eq!(hints("there is no module `a`", "module"), [""; 0]);
+        assert_eq!(hints("unknown field `fule`", "manifest.limits.fule"), [""; 0]);
+        let named = hints("invalid type: string, expected u32", "jobs[1].priority");
+        assert_eq!(named, ["it is about the field `jobs[1].priority` of the request"]);
     }
 
     #[test]

@@ -136,7 +136,8 @@ pub(crate) static DATABASE_URL: Variable = keyed(
     "database_url",
     Fallback::Nothing,
     "The Postgres database, such as `postgres://user@host/cofferdam`. Where neither this variable \
-     nor the key is set, `DATABASE_URL` is read.",
+     nor the key is set, `DATABASE_URL` is read; not by `cofferdam dev`, which starts a private \
+     Postgres then.",
 )
 .flag("--database-url")
 .secret();
@@ -146,7 +147,7 @@ pub(crate) static PLAIN_DATABASE_URL: Variable = only(
     Group::Database,
     "DATABASE_URL",
     Fallback::Nothing,
-    "Read where `COFFERDAM_DATABASE_URL` is not set.",
+    "Read where `COFFERDAM_DATABASE_URL` is not set, except by `cofferdam dev`.",
 )
 .secret();
 

@@ -1,6 +1,6 @@
 //! The pages of documentation that are generated from the code, and the tests that keep them so.
 //!
-//! `COFFERDAM_BLESS=1 cargo test -p cofferdam pages` writes them anew.
+//! `UPDATE_SNAPSHOTS=1 cargo test -p cofferdam pages` writes them anew.
 
 use crate::cli::Cli;
 use crate::env::{self, Fallback, Group, Variable};
@@ -47,14 +47,15 @@ fn flags_name_their_variables() {
 #[track_caller]
 fn assert_page(name: &str, expected: &str) {
     let path = Path::new(DOCS).join(name);
-    if std::env::var_os("COFFERDAM_BLESS").is_some() {
+    #[expect(clippy::disallowed_methods, reason = "says that the page is to be rewritten")]
+    if std::env::var("UPDATE_SNAPSHOTS").is_ok_and(|value| value == "1") {
         std::fs::write(&path, expected).unwrap();
         return;
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         found, expected,
-        "docs/{name} is not what the code says: `COFFERDAM_BLESS=1 cargo test -p cofferdam pages` writes it anew"
+        "docs/{name} is not what the code says: `UPDATE_SNAPSHOTS=1 cargo test -p cofferdam pages` writes it anew"
     );
 }
 

@@ -53,7 +53,20 @@ pub(crate) fn error(error: &clap::Error, args: &[OsString]) -> CommandError {
         shown.hints.extend(bad.hint.clone());
     }
     shown.hints.extend(suggestion(error));
+    if asks_which(error) {
+        shown = shown.hint("name ids, all of one kind with --kind, or all of them with --all");
+    }
     shown.hint(help)
+}
+
+/// Whether what is missing is the choice of dead letters: see [`crate::cli::dlq::Which`].
+fn asks_which(error: &clap::Error) -> bool {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(words)) => words.concat(),
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return false,
+    };
+    error.kind() == ErrorKind::MissingRequiredArgument && missing.contains("--all")
 }
 
 /// "Did you mean", where the parser has a guess.

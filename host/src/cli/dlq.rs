@@ -42,16 +42,16 @@ Examples:
         #[command(flatten)]
         version: VersionArgs,
     },
-    /// Delete them: all of them, or those that are named
+    /// Delete them for good
     #[command(after_help = "\
 Examples:
   cofferdam dlq purge 0197a3c2-5b7e-7d10-8f3a-2c9d4e5f6a7b
-  cofferdam dlq purge --older-than 30d
-  cofferdam dlq purge --all")]
+  cofferdam dlq purge --kind thumbnail
+  cofferdam dlq purge --all --older-than 30d")]
     Purge {
         /// Which.
         #[command(flatten)]
-        which: Narrow,
+        which: Which,
         /// Only those that ended longer ago than this
         #[arg(long, value_name = "DURATION", value_parser = value::duration)]
         older_than: Option<Duration>,
@@ -62,21 +62,6 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {
-    /// The ids of jobs
-    #[arg(value_name = "ID", value_parser = value::job_id)]
-    pub(crate) ids: Vec<JobId>,
-    /// All of them
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Those of this kind
-    #[arg(long, value_name = "KIND", value_parser = value::kind)]
-    pub(crate) kind: Option<KindName>,
-}
-
-/// Which dead letters; all of them when nothing is said.
-#[derive(Args, Clone, Debug)]
-#[group(multiple = false)]
-pub(crate) struct Narrow {
     /// The ids of jobs
     #[arg(value_name = "ID", value_parser = value::job_id)]
     pub(crate) ids: Vec<JobId>,

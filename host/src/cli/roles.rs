@@ -19,15 +19,22 @@ pub(crate) struct DatabaseArgs {
 
 /// `dev`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Postgres is looked for on the PATH and in the usual folders, and runs privately in the data folder.
-What is in it stays there between starts. Not for production.
+What is in it stays there between starts. DATABASE_URL is not read here: one that lies about in a
+shell is for something else. Not for production.
 
 Examples:
   cofferdam dev
   cofferdam dev --listen 127.0.0.1:8080 --slots 8
   cofferdam dev --database-url postgres://me@localhost/dev   use a Postgres that runs already
-  cofferdam dev --fresh                                      start from nothing")]
+  cofferdam dev --fresh                                      start from nothing",
+    // The arguments are shared with roles that read one variable more.
+    mut_arg("database_url", |arg| {
+        arg.help("A Postgres that runs already, instead of a private one [env: COFFERDAM_DATABASE_URL]")
+    })
+)]
 pub(crate) struct DevArgs {
     /// Where the private Postgres is kept [env: COFFERDAM_DATA_DIR] [default: .cofferdam]
     #[arg(long, value_name = "DIR", conflicts_with = "database_url")]

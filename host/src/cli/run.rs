@@ -12,6 +12,7 @@ use std::time::Duration;
 #[command(after_help = "\
 The output goes to standard output as the handler gave it. Its log, and a report of how the attempt
 ended and what it used, go to standard error. A manifest `cofferdam.toml` beside FILE is read.
+Checkpoints are reported and not kept: every run starts without one.
 Ends with 0 when the handler succeeded, 1 when it returned an error, 4 when it trapped or hit a limit.
 
 Examples:

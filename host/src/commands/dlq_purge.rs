@@ -1,6 +1,6 @@
 //! `dlq purge`.
 
-use crate::cli::dlq::Narrow;
+use crate::cli::dlq::Which;
 use crate::client::Client;
 use crate::error::Result;
 use crate::exit::Exit;
@@ -10,13 +10,12 @@ use std::time::Duration;
 
 /// Deletes dead letters.
 pub(super) async fn run(
-    which: Narrow,
+    which: Which,
     older_than: Option<Duration>,
     client: &Client,
     printer: Printer,
 ) -> Result<Exit> {
-    let Narrow { ids, all, kind } = which;
-    let all = all || (ids.is_empty() && kind.is_none());
+    let Which { ids, all, kind } = which;
     let body = PurgeBody { ids, kind, all, older_than };
     let answer: Purged = client.post(&["dlq", "purge"], &body).await?;
     printer.data(&answer, |answer| format!("purged {}", answer.purged))?;

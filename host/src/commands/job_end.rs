@@ -44,30 +44,8 @@ pub(super) async fn wait(client: &Client, id: JobId, within: Option<Duration>) -
 pub(super) fn exit(state: JobState, class: Option<FailureClass>) -> Exit {
     match (state, class) {
         (JobState::Completed, _) => Exit::Ok,
-        (JobState::Failed | JobState::Dead, Some(class)) if is_limit(class) => Exit::Limit,
+        (JobState::Failed | JobState::Dead, Some(class)) if class.is_trap_or_limit() => Exit::Limit,
         _ => Exit::Failed,
-    }
-}
-
-/// Whether the sandbox ended the attempt, rather than the handler itself or an operator.
-pub(super) fn is_limit(class: FailureClass) -> bool {
-    match class {
-        FailureClass::Trap
-        | FailureClass::Deadline
-        | FailureClass::Fuel
-        | FailureClass::Memory
-        | FailureClass::Table
-        | FailureClass::Stack
-        | FailureClass::Output
-        | FailureClass::LogFlood
-        | FailureClass::Disk => true,
-        FailureClass::Error
-        | FailureClass::Permanent
-        | FailureClass::Lost
-        | FailureClass::NotRunnable
-        | FailureClass::Released
-        | FailureClass::Snoozed
-        | FailureClass::Cancelled => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `run`: one attempt on this machine, without server and database.
 
-use super::job_end::{is_limit, json_or_base64};
+use super::job_end::json_or_base64;
 use super::{job_logs, local_file};
 use crate::cli::run::RunArgs;
 use crate::config::Config;
@@ -20,6 +20,7 @@ use cofferdam_core::module::{KindInfo, World};
 use cofferdam_core::name::QueueName;
 use cofferdam_core::outcome::{End, Failure, Outcome, Usage};
 use cofferdam_core::settings::{KindSettings, limits, retry_policy};
+use cofferdam_runner::{PayloadError, check_payload};
 use cofferdam_sandbox::{Attempt, AttemptHost, JobInfo, Prepared, Reject, Sandbox};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -52,9 +53,16 @@ pub(super) fn run(args: &RunArgs, config: &mut Config, printer: Printer) -> Resu
             )
             .hint("give a handler its input with --input, and variables in its manifest"));
         }
+        let input = checked(kind, input).await?;
         let settings = KindSettings::settle(kind, &manifest);
         let limits = limits(&options, &settings, &caps);
-        let plan = Plan { args, manifest: &manifest, options: &options, settings: &settings };
+        let plan = Plan {
+            args,
+            manifest: &manifest,
+            options: &options,
+            settings: &settings,
+            longest: caps.deadline,
+        };
         let (outcome, host) =
             attempt(&sandbox, &prepared, kind, input, limits, &plan, printer).await;
         report(kind, outcome, &host, printer)
@@ -121,12 +129,32 @@ fn pick<'a>(kinds: &'a [KindInfo], args: &RunArgs) -> Result<&'a KindInfo> {
     }
 }
 
+/// Gives the input back when it is what the kind takes. A server asks the same of every job.
+async fn checked(kind: &KindInfo, input: Vec<u8>) -> Result<Vec<u8>> {
+    let Some(schema) = kind.input_schema.clone() else { return Ok(input) };
+    // Takes as long as schema and input are large; Ctrl-C shall be heard meanwhile.
+    let checking = tokio::task::spawn_blocking(move || {
+        check_payload(&schema, &input)?;
+        Ok::<_, PayloadError>(input)
+    });
+    let checked = checking
+        .await
+        .map_err(|error| CommandError::failed("the input was not checked").caused_by(&error))?;
+    checked.map_err(|error| {
+        CommandError::failed(format!("`{}` does not take this input", kind.name))
+            .caused_by(&error)
+            .hint("the handler declares what it takes; a server refuses such a job, too")
+    })
+}
+
 /// What was asked for, from all sides.
 struct Plan<'a> {
     args: &'a RunArgs,
     manifest: &'a Manifest,
     options: &'a JobOptions,
     settings: &'a KindSettings,
+    /// The longest deadline that an attempt may come to.
+    longest: Duration,
 }
 
 async fn attempt(
@@ -148,6 +176,7 @@ async fn attempt(
         attempt: plan.args.attempt,
         kept: Mutex::default(),
         deadline: Mutex::new(started + limits.deadline),
+        latest: started + plan.longest,
     });
     let info = JobInfo {
         id: uuid::Uuid::now_v7().to_string(),
@@ -184,6 +213,8 @@ struct Here {
     /// The lines of the log, for `--json`.
     kept: Mutex<Vec<LogLine>>,
     deadline: Mutex<Instant>,
+    /// What no extension goes past.
+    latest: Instant,
 }
 
 #[async_trait]
@@ -208,7 +239,7 @@ impl AttemptHost for Here {
 
     async fn extend_deadline(&self, by: Duration) -> Result<Duration, String> {
         let mut deadline = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
-        *deadline = deadline.checked_add(by).unwrap_or(*deadline);
+        *deadline = deadline.checked_add(by).unwrap_or(self.latest).min(self.latest);
         Ok(deadline.saturating_duration_since(Instant::now()))
     }
 }
@@ -239,7 +270,7 @@ fn report(kind: &KindInfo, outcome: Outcome, host: &Here, printer: Printer) -> R
     let logs = std::mem::take(&mut *host.kept.lock().unwrap_or_else(PoisonError::into_inner));
     let (exit, word) = match &end {
         End::Completed(_) => (Exit::Ok, "completed"),
-        End::Failed(failure) if is_limit(failure.class) => (Exit::Limit, "failed"),
+        End::Failed(failure) if failure.class.is_trap_or_limit() => (Exit::Limit, "failed"),
         End::Failed(_) => (Exit::Failed, "failed"),
     };
     if printer.is_json() {

@@ -41,6 +41,8 @@ fn usage_errors() {
         "module show markdown/markdown",
         "dlq retry",
         "dlq retry --all --kind markdown",
+        "dlq purge",
+        "dlq purge --older-than 30d",
         "worker --queues a,B list",
         "server --listen localhost",
     ]));

@@ -204,7 +204,8 @@ async fn dead_letters_are_shown_retried_and_purged() {
 
     // When they are purged they are gone
     assert_eq!(client.run("dlq purge --kind panic").exits(0).text(), "purged 1");
-    assert_eq!(client.run("dlq purge").exits(0).text(), "purged 1");
+    assert_eq!(client.run("dlq purge --all --older-than 1h").exits(0).text(), "purged 0");
+    assert_eq!(client.run("dlq purge --all").exits(0).text(), "purged 1");
     client.run(&format!("dlq show {id}")).exits(1);
     assert_eq!(client.run("dlq list --json").exits(0).json(), serde_json::json!([]));
 }

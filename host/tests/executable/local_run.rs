@@ -118,6 +118,22 @@ fn kinds_that_are_not_there() {
 }
 
 #[test]
+fn input_is_checked_as_a_server_checks_it() {
+    let local = Local::new();
+    for (input, why) in [("{\"ms\": -1}", "/ms"), ("[", "JSON"), ("", "JSON")] {
+        let file = local.path().join("input");
+        std::fs::write(&file, input).unwrap();
+        let from = format!("@{}", file.display());
+        local.run("misbehave", &["--kind", "slow", "--input", &from]).exits(1).complains(&[
+            "`slow` does not take this input",
+            why,
+            "hint:",
+        ]);
+    }
+    local.run("misbehave", &["--kind", "slow", "--input", "{\"ms\": 1}"]).exits(0);
+}
+
+#[test]
 fn files_that_are_no_modules() {
     let local = Local::new();
     let bad = |name: &str, bytes: &[u8]| {
@@ -133,6 +149,7 @@ fn files_that_are_no_modules() {
     bad("core.wasm", b"\0asm\x01\0\0\0");
     let component = cofferdam_testkit::component("markdown");
     bad("cut.wasm", &component[..component.len() / 2]);
+    bad("nothing.wasm", b"\0asm\x0d\0\x01\0").complains(&["exports neither"]);
 }
 
 #[test]

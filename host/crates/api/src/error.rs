@@ -3,9 +3,14 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::hint::Hint;
+use cofferdam_core::history::bounded_text;
 use cofferdam_runner::{ErrorKind, PublishError, SubmitError};
 use cofferdam_store::StoreError;
 use std::error::Error;
+
+/// The longest reason that a refusal repeats, in bytes: parts of it were written by whoever built
+/// the component.
+const MAX_REASON: usize = 1024;
 
 /// An answer that is an error. Boxed, because handlers return it by value.
 #[derive(Clone, Debug)]
@@ -149,6 +154,13 @@ impl Problem {
         self
     }
 
+    /// Says it in other words.
+    #[must_use]
+    fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = detail.into();
+        self
+    }
+
     /// Keeps what went wrong inside for the log.
     #[must_use]
     fn cause(mut self, cause: impl Into<String>) -> Self {
@@ -173,6 +185,33 @@ impl Problem {
         .hint_of(error)
     }
 
+    /// Why jobs were not accepted. `alone` says that the request was one job and not a list: then
+    /// there is no place in a list to name.
+    pub(crate) fn of_submission(error: SubmitError, alone: bool) -> Self {
+        if let SubmitError::Store(error) = error {
+            return error.into();
+        }
+        let problem = Self::of_kind(error.kind(), error.code(), &error);
+        let (index, text, field) = match &error {
+            SubmitError::UnknownModule(_)
+            | SubmitError::UnknownKind { .. }
+            | SubmitError::KindNeeded { .. } => return problem.field("module"),
+            SubmitError::Options { index, error } => (index, error.to_string(), error.field()),
+            SubmitError::Payload { index, error } => (index, error.to_string(), "input"),
+            SubmitError::NotACommand { index, module } => {
+                let text =
+                    format!("`args` and `env` are for command jobs; `{module}` is a handler");
+                (index, text, "args")
+            }
+            _ => return problem,
+        };
+        if alone {
+            problem.detail(text).field(field)
+        } else {
+            problem.field(field).within(&format!("jobs[{index}]"))
+        }
+    }
+
     fn database_away() -> Self {
         Self::unavailable("database-unavailable", "the database does not answer")
             .hint("try again in a moment")
@@ -184,8 +223,12 @@ fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let reason = error.to_string();
+        // Libraries sometimes repeat the source in their own text.
+        if !text.contains(&reason) {
+            text.push_str(": ");
+            text.push_str(&reason);
+        }
         source = error.source();
     }
     text
@@ -213,28 +256,17 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<SubmitError> for Problem {
-    fn from(error: SubmitError) -> Self {
-        if let SubmitError::Store(error) = error {
-            return error.into();
-        }
-        let problem = Self::of_kind(error.kind(), error.code(), &error);
-        match error {
-            SubmitError::UnknownModule(_)
-            | SubmitError::UnknownKind { .. }
-            | SubmitError::KindNeeded { .. } => problem.field("module"),
-            SubmitError::Payload { index, .. } => problem.field(format!("jobs[{index}].input")),
-            _ => problem,
-        }
-    }
-}
-
 impl From<PublishError> for Problem {
     fn from(error: PublishError) -> Self {
         if let PublishError::Store(error) = error {
             return error.into();
         }
-        Self::of_kind(error.kind(), error.code(), &error)
+        let problem = Self::of_kind(error.kind(), error.code(), &error);
+        match error {
+            // Who built the component needs what the parser or the compiler stumbled over.
+            PublishError::Rejected(_) => problem.detail(bounded_text(&chain(&error), MAX_REASON)),
+            _ => problem,
+        }
     }
 }
 

@@ -131,6 +131,21 @@ pub enum OptionError {
     Nul(&'static str),
 }
 
+impl OptionError {
+    /// The option that is wrong, as requests name it.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Payload { .. } => "input",
+            Self::MaxAttempts(_) => "max_attempts",
+            Self::ZeroLimit("the deadline") => "deadline",
+            Self::ZeroLimit("the fuel budget") => "fuel",
+            Self::ZeroLimit(_) => "memory",
+            Self::Metadata | Self::Nul("the metadata") => "metadata",
+            Self::Args | Self::Nul(_) => "args",
+        }
+    }
+}
+
 impl Hint for OptionError {
     fn hint(&self) -> Option<String> {
         match self {
@@ -205,6 +220,8 @@ mod tests {
         assert_eq!(ok.check(), Ok(()));
         let zero = JobOptions { max_attempts: Some(0), ..JobOptions::default() };
         assert_eq!(refused(zero), OptionError::MaxAttempts(0));
+        let limits = LimitWish { fuel: Some(0), ..LimitWish::default() };
+        assert_eq!(refused(JobOptions { limits, ..JobOptions::default() }).field(), "fuel");
         let nul = JobOptions {
             metadata: [("a".to_owned(), "b\0".to_owned())].into(),
             ..JobOptions::default()

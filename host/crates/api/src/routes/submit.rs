@@ -10,12 +10,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use cofferdam_core::Time;
 use cofferdam_core::job::{JobOptions, NewJob};
 use cofferdam_core::limits::LimitWish;
 use cofferdam_core::retry::MAX_DELAY;
 use cofferdam_core::units::format_duration;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Submit jobs
 ///
@@ -25,48 +24,69 @@ use std::time::{Duration, SystemTime};
     post, path = "/api/v1/jobs",
     operation_id = "submit_jobs", tag = "jobs",
     request_body = SubmitBody,
-    responses((status = 201, description = "Accepted, in the order of the request", body = Submitted)),
+    responses(
+        (status = 201, description = "Accepted, in the order of the request", body = Submitted),
+        (status = 200, description = "All of them had been submitted before", body = Submitted),
+    ),
 )]
 pub(crate) async fn submit(
     State(state): State<Shared>,
     Tenant(tenant): Tenant,
     body::Json(body, _room): body::Json<SubmitBody>,
 ) -> Answer<(StatusCode, Json<Submitted>)> {
-    let now = Time::from(SystemTime::now());
-    let jobs = match body {
-        SubmitBody::One(job) => vec![new_job(*job, now)?],
+    let (asked, alone) = match body {
+        SubmitBody::One(job) => (vec![read_job(*job)?], true),
         SubmitBody::Many(jobs) => {
             let place = |(index, job)| {
-                new_job(job, now).map_err(|problem| problem.within(&format!("jobs[{index}]")))
+                read_job(job).map_err(|problem| problem.within(&format!("jobs[{index}]")))
             };
-            jobs.into_iter().enumerate().map(place).collect::<Answer<_>>()?
+            (jobs.into_iter().enumerate().map(place).collect::<Answer<_>>()?, false)
         }
     };
-    let accepted = state.submitter.submit(tenant, jobs).await?;
-    let jobs = accepted
+    let jobs = timed(&state, asked).await?;
+    let accepted = state.submitter.submit(tenant, jobs).await;
+    let accepted = accepted.map_err(|error| Problem::of_submission(error, alone))?;
+    let jobs: Vec<_> = accepted
         .into_iter()
         .map(|job| SubmittedJob { id: job.id, state: job.state, created: job.created })
         .collect();
-    Ok((StatusCode::CREATED, Json(Submitted { jobs })))
+    let created = jobs.iter().any(|job| job.created);
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(Submitted { jobs })))
 }
 
-/// A job as it is asked for, at `now` on this server's clock.
-///
-/// A delay is the one thing that this clock decides: it is meant from the moment of the request,
-/// and reading the database's clock for it would cost a round trip.
-fn new_job(body: NewJobBody, now: Time) -> Answer<NewJob> {
-    let payload = payload(&body)?;
-    let run_at = match (body.run_at, body.delay) {
-        (Some(_), Some(_)) => return Err(both("run_at", "delay")),
-        (run_at, None) => run_at,
-        (None, Some(delay)) => Some(after(now, delay)?),
+/// A job that is asked for, and how long after now it may start.
+struct Asked {
+    job: NewJob,
+    delay: Option<Duration>,
+}
+
+/// The jobs with their delays turned into times by the database's clock, which is the one that
+/// decides when they are due. It is read only where there is a delay.
+async fn timed(state: &Shared, asked: Vec<Asked>) -> Answer<Vec<NewJob>> {
+    if asked.iter().all(|asked| asked.delay.is_none()) {
+        return Ok(asked.into_iter().map(|asked| asked.job).collect());
+    }
+    let now = state.store.now().await?;
+    let start = |Asked { job, delay }| {
+        let run_at = delay.map_or(job.run_at, |delay: Duration| Some(now + delay));
+        NewJob { run_at, ..job }
     };
-    Ok(NewJob {
+    Ok(asked.into_iter().map(start).collect())
+}
+
+fn read_job(body: NewJobBody) -> Answer<Asked> {
+    let payload = payload(&body)?;
+    if body.run_at.is_some() && body.delay.is_some() {
+        return Err(both("run_at", "delay"));
+    }
+    let delay = body.delay.map(bounded).transpose()?;
+    let job = NewJob {
         id: body.id,
         module: body.module,
         queue: body.queue,
         priority: body.priority.unwrap_or_default(),
-        run_at,
+        run_at: body.run_at,
         payload,
         options: JobOptions {
             max_attempts: body.max_attempts,
@@ -80,17 +100,18 @@ fn new_job(body: NewJobBody, now: Time) -> Answer<NewJob> {
             env: body.env,
             metadata: body.metadata,
         },
-    })
+    };
+    Ok(Asked { job, delay })
 }
 
-fn after(now: Time, delay: Duration) -> Answer<Time> {
+fn bounded(delay: Duration) -> Answer<Duration> {
     if delay > MAX_DELAY {
         let max = format_duration(MAX_DELAY);
         return Err(Problem::invalid("bad-field", format!("the delay is longer than {max}"))
             .hint("name the time with `run_at` instead")
             .field("delay"));
     }
-    Ok(now + delay)
+    Ok(delay)
 }
 
 fn payload(body: &NewJobBody) -> Answer<Vec<u8>> {

@@ -53,8 +53,10 @@ async fn submissions_that_cannot_be_right() {
             Some("jobs[0].input_base64"),
         ),
         (r#"{"jobs": []}"#, 422, "no-jobs", None),
-        (r#"{"module": "m", "max_attempts": 0}"#, 422, "bad-options", None),
-        (nul, 422, "bad-options", None),
+        (r#"{"module": "m", "max_attempts": 0}"#, 422, "bad-options", Some("max_attempts")),
+        (r#"{"module": "m", "memory": "0B"}"#, 422, "bad-options", Some("memory")),
+        (r#"{"jobs": [{"module": "m", "fuel": 0}]}"#, 422, "bad-options", Some("jobs[0].fuel")),
+        (nul, 422, "bad-options", Some("metadata")),
         (r#"{"module": "nothing-here"}"#, 404, "unknown-module", Some("module")),
         (&deep, 422, "bad-field", Some("module")),
     ];
@@ -155,7 +157,8 @@ async fn bodies_have_a_limit_whatever_they_announce() {
     // given a payload within the body's limit, but over that of payloads
     let body = format!(r#"{{"module": "m", "input": "{}"}}"#, "x".repeat(9 << 20));
     // then it is refused, too
-    api.post("/api/v1/jobs", body).await.problem(413, "payload-too-large");
+    let problem = api.post("/api/v1/jobs", body).await.problem(413, "payload-too-large");
+    assert_eq!(problem.field.as_deref(), Some("input"));
 
     // given a small request that is not small
     let body = format!(r#"{{"version": "{}"}}"#, "1".repeat(65 << 10));

@@ -88,15 +88,44 @@ async fn submitting_twice_is_submitting_once() {
     api.platform.push("misbehave").await;
     let id = "01900000-0000-7000-8000-000000000001";
     let body = format!(r#"{{"module": "misbehave/echo", "id": "{id}", "delay": "1h"}}"#);
-    for created in [true, false] {
+    for (status, created) in [(StatusCode::CREATED, true), (StatusCode::OK, false)] {
         // when the same id is submitted again
         let reply = api.post("/api/v1/jobs", body.clone()).await;
         // then the answer names the job that is there
-        assert_eq!(reply.status, StatusCode::CREATED);
+        assert_eq!(reply.status, status);
         let job = reply.json::<Submitted>().jobs.remove(0);
         assert_eq!((job.id.to_string(), job.state), (id.to_owned(), JobState::Scheduled));
         assert_eq!(job.created, created);
     }
+    // and when only one of several is new, something was created
+    let body = format!(r#"{{"jobs": [{body}, {{"module": "misbehave/echo"}}]}}"#);
+    let reply = api.post("/api/v1/jobs", body).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let jobs = reply.json::<Submitted>().jobs;
+    assert_eq!(jobs.iter().map(|job| job.created).collect::<Vec<_>>(), [false, true]);
+}
+
+#[tokio::test]
+async fn a_job_that_is_sent_alone_is_not_named_by_its_place() {
+    let api = Api::start().await;
+    api.platform.push("misbehave").await;
+    for (job, code, field) in [
+        (r#"{"module": "misbehave/slow", "input": {"ms": "long"}}"#, "payload-mismatch", "input"),
+        (r#"{"module": "misbehave/echo", "args": ["x"]}"#, "not-a-command", "args"),
+        (r#"{"module": "misbehave/echo", "max_attempts": 101}"#, "bad-options", "max_attempts"),
+    ] {
+        // when a job that cannot be is sent alone
+        let problem = api.post("/api/v1/jobs", job).await.problem(422, code);
+        // then its field stands for itself
+        assert_eq!(problem.field.as_deref(), Some(field));
+        assert!(!problem.detail.contains("job 0"), "{problem:?}");
+        // and when it is the second of several, it is found
+        let many = format!(r#"{{"jobs": [{{"module": "misbehave/echo"}}, {job}]}}"#);
+        let problem = api.post("/api/v1/jobs", many).await.problem(422, code);
+        assert_eq!(problem.field, Some(format!("jobs[1].{field}")));
+        assert!(problem.detail.contains("job 1"), "{problem:?}");
+    }
+    assert_eq!(api.get("/api/v1/jobs").await.json::<Page<JobSummary>>().items, []);
 }
 
 #[tokio::test]

@@ -153,16 +153,29 @@ async fn an_upload_that_is_cut_off_stores_nothing() {
 #[tokio::test]
 async fn what_is_no_component_is_refused_in_words() {
     let server = Server::start().await;
-    for (content, code) in [
-        (&b""[..], "empty-component"),
-        (b"#!/bin/sh", "not-wasm"),
-        (b"\0asm\x01\0\0\0", "core-module"),
-        (b"\0asm\x0d\0\x01\0\xff\xff\xff", "malformed-component"),
+    // given a component that wants the network
+    let network =
+        wat::parse_str(r#"(component (import "wasi:sockets/network@0.2.0" (instance)))"#).unwrap();
+    for (content, code, word) in [
+        (&b""[..], "empty-component", "empty"),
+        (b"#!/bin/sh", "not-wasm", "not a WebAssembly component"),
+        (b"\0asm\x01\0\0\0", "core-module", "core module"),
+        (b"\0asm\x0d\0\x01\0", "wrong-world", "cofferdam:job/handler"),
+        (&network, "unknown-import", "wasi:sockets/network@0.2.0"),
+        (b"\0asm\x0d\0\x01\0\xff\xff\xff", "malformed-component", "malformed: "),
     ] {
         let body = form(None, content);
         let (status, problem): (u16, ProblemBody) = upload(&server, "name=bad", &body).await;
         assert_eq!((status, problem.code.as_str()), (422, code), "{problem:?}");
+        assert!(problem.detail.contains(word) && problem.hint.is_some(), "{problem:?}");
     }
+    // and one that was cut off, of which the reason says where
+    let whole = component("markdown");
+    let body = form(None, &whole[..whole.len() / 2]);
+    let (status, problem): (u16, ProblemBody) = upload(&server, "name=bad", &body).await;
+    assert_eq!((status, problem.code.as_str()), (422, "malformed-component"), "{problem:?}");
+    assert!(problem.detail.contains("offset"), "{problem:?}");
+    assert!(problem.detail.len() <= 1024, "{problem:?}");
     let body = form(None, &component("wordcount"));
     let (status, problem): (u16, ProblemBody) = upload(&server, "", &body).await;
     assert_eq!((status, problem.code.as_str()), (422, "no-module-name"));
