@@ -1,4 +1,4 @@
-//! What killed attempts leave behind: memory and open files.
+//! What killed attempts leave behind: memory, open files, temporary files.
 
 use crate::guests::{attempt, sandbox};
 use crate::stats::Report;
@@ -24,7 +24,7 @@ pub(crate) fn measure(
     let prepared = sandbox.compile(guest)?;
     // Pools and caches fill in the first rounds; what counts is what comes after.
     runtime.block_on(kill(&sandbox, &prepared, 4 * TOGETHER));
-    let (memory, files) = (resident_kib()?, open_files()?);
+    let (memory, files, temporary) = (resident_kib()?, open_files()?, temporary_files()?);
     runtime.block_on(kill(&sandbox, &prepared, samples));
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     {
@@ -34,6 +34,13 @@ pub(crate) fn measure(
             grown,
             "KiB",
             Some(4096.0),
+        );
+        let left = temporary_files()? as f64 - temporary as f64;
+        report.add(
+            format!("temporary files after {samples} killed attempts, more"),
+            left,
+            "",
+            Some(0.0),
         );
         let opened = open_files()? as f64 - files as f64;
         report.add(
@@ -68,4 +75,8 @@ fn resident_kib() -> Result<u64> {
 
 fn open_files() -> Result<usize> {
     Ok(std::fs::read_dir("/proc/self/fd")?.count())
+}
+
+fn temporary_files() -> Result<usize> {
+    Ok(std::fs::read_dir(std::env::temp_dir())?.count())
 }

@@ -28,6 +28,9 @@ struct Args {
     /// Write the figures as JSON to this file, too.
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Fail when a figure is over its bound.
+    #[arg(long)]
+    check: bool,
     /// A tenth of the samples: for a quick look, not for a document.
     #[arg(long)]
     quick: bool,
@@ -65,5 +68,6 @@ fn main() -> Result<()> {
     if let Some(path) = args.json {
         std::fs::write(path, report.to_json()?)?;
     }
+    anyhow::ensure!(!args.check || report.is_within_bounds(), "a figure is over its bound");
     Ok(())
 }

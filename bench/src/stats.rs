@@ -61,6 +61,11 @@ impl Report {
         }
     }
 
+    /// Whether every figure that has a bound is within it.
+    pub(crate) fn is_within_bounds(&self) -> bool {
+        self.rows.iter().all(|row| row.bound.is_none_or(|bound| row.value <= bound))
+    }
+
     /// The figures for programs.
     pub(crate) fn to_json(&self) -> Result<String> {
         let rows: Vec<Value> = self

@@ -10,6 +10,10 @@ use crate::retry::{Backoff, MAX_DELAY};
 use crate::state::{Event, JobState};
 use std::time::Duration;
 
+/// The shortest snooze. A snooze is counted against nothing, so a shorter one would let a handler
+/// spin through the database for ever.
+pub const MIN_SNOOZE: Duration = Duration::from_secs(1);
+
 /// How often a job was attempted and lost, not counting the attempt that just ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -123,14 +127,17 @@ pub fn fail_attempt(
         Decision::FailUnlessPolicy if policy.retry_classes.contains(&class) => by_backoff(),
         Decision::FailUnlessPolicy | Decision::Fail => fail(),
         Decision::RetryAtOnce => retry(Duration::ZERO),
-        Decision::GiveBack => verdict(Event::Released, JobState::Available, Duration::ZERO, None),
-        Decision::Later => verdict(
-            Event::Snoozed,
-            JobState::Scheduled,
-            // A snooze of nothing would be a spin through the database.
-            advised.unwrap_or_default().max(Duration::from_millis(1)),
-            None,
-        ),
+        Decision::GiveBack => match advised {
+            // What failed on this host may fail again at once: the caller says how long to wait.
+            Some(delay) if !delay.is_zero() => {
+                verdict(Event::Snoozed, JobState::Scheduled, delay, None)
+            }
+            _ => verdict(Event::Released, JobState::Available, Duration::ZERO, None),
+        },
+        Decision::Later => {
+            let delay = advised.unwrap_or_default().max(MIN_SNOOZE);
+            verdict(Event::Snoozed, JobState::Scheduled, delay, None)
+        }
         Decision::Cancel => verdict(Event::Cancelled, JobState::Cancelled, Duration::ZERO, None),
     }
 }
@@ -181,6 +188,27 @@ mod tests {
         let verdict = decide(FailureClass::Released, 3, 2);
         assert_eq!(verdict.state, JobState::Available);
         assert_eq!(verdict.counters, Counters { attempts: 3, crashes: 2 });
+    }
+
+    #[test]
+    fn what_is_given_back_may_have_to_wait() {
+        let give_back = |advice| {
+            let policy = RetryPolicy::default();
+            fail_attempt(FailureClass::Released, advice, Counters::default(), &policy, 0.0)
+        };
+        assert_eq!(give_back(RetryAdvice::Default).state, JobState::Available);
+        let later = give_back(RetryAdvice::After(Duration::from_secs(2)));
+        assert_eq!((later.state, later.delay), (JobState::Scheduled, Duration::from_secs(2)));
+        assert_eq!(later.counters, Counters::default());
+    }
+
+    #[test]
+    fn a_snooze_is_not_a_spin() {
+        let policy = RetryPolicy::default();
+        let advice = RetryAdvice::After(Duration::ZERO);
+        let verdict =
+            fail_attempt(FailureClass::Snoozed, advice, Counters::default(), &policy, 0.0);
+        assert_eq!((verdict.state, verdict.delay), (JobState::Scheduled, MIN_SNOOZE));
     }
 
     #[test]

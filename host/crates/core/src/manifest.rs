@@ -1,5 +1,6 @@
 //! The manifest: what a module's author asks for. `cofferdam.toml` beside the handler.
 
+use crate::class::FailureClass;
 use crate::limits::LimitWish;
 use crate::module::VersionName;
 use crate::name::{KindName, ModuleName, QueueName};
@@ -62,6 +63,10 @@ pub struct KindSection {
     /// How the delay between attempts grows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
+    /// Failure classes that end a job at once, but are retried for this kind: `fuel`, `memory`
+    /// and the other limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_classes: Vec<FailureClass>,
     /// Wall-clock time, fuel and memory of this kind.
     #[serde(default)]
     pub limits: LimitWish,

@@ -1,5 +1,6 @@
 //! How the options of a job, a kind and a tenant add up.
 
+use crate::class::FailureClass;
 use crate::fail::RetryPolicy;
 use crate::job::{DEFAULT_MAX_ATTEMPTS, JobOptions, MAX_MAX_ATTEMPTS};
 use crate::limits::{LimitWish, Limits};
@@ -22,6 +23,9 @@ pub struct KindSettings {
     /// How the delay between attempts grows.
     #[serde(default)]
     pub backoff: Option<Backoff>,
+    /// Failure classes that are retried although they would end a job at once.
+    #[serde(default)]
+    pub retry_classes: Vec<FailureClass>,
     /// Wall-clock time, fuel and memory.
     #[serde(default)]
     pub limits: LimitWish,
@@ -37,6 +41,7 @@ impl KindSettings {
             queue: section.queue,
             max_attempts: section.max_attempts.or(kind.max_attempts),
             backoff: section.backoff,
+            retry_classes: section.retry_classes,
             limits: section.limits.over(&described).over(&manifest.limits),
         }
     }
@@ -53,6 +58,7 @@ pub fn retry_policy(job: &JobOptions, kind: &KindSettings) -> RetryPolicy {
     RetryPolicy {
         max_attempts: max_attempts.clamp(1, MAX_MAX_ATTEMPTS),
         backoff: job.backoff.or(kind.backoff).unwrap_or_default(),
+        retry_classes: kind.retry_classes.clone(),
         ..RetryPolicy::default()
     }
 }
@@ -76,12 +82,15 @@ mod tests {
         };
         let manifest: Manifest = serde_json::from_str(
             r#"{"limits": {"memory": "64MiB", "deadline": "99s"},
-                "kinds": {"resize": {"max_attempts": 6, "limits": {"fuel": 9}}}}"#,
+                "kinds": {"resize": {"max_attempts": 6, "limits": {"fuel": 9},
+                                     "retry_classes": ["fuel"]}}}"#,
         )
         .unwrap();
 
         let settings = KindSettings::settle(&kind, &manifest);
         assert_eq!(settings.max_attempts, Some(6));
+        let policy = retry_policy(&JobOptions::default(), &settings);
+        assert_eq!(policy.retry_classes, [FailureClass::Fuel]);
         assert_eq!(settings.limits.deadline, Some(Duration::from_secs(30)));
         assert_eq!(settings.limits.fuel, Some(9));
         assert_eq!(settings.limits.memory_bytes, Some(64 << 20));

@@ -6,10 +6,9 @@ use crate::inflight::InFlight;
 use cofferdam_core::ids::WorkerId;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::name::QueueName;
-use cofferdam_sandbox::KillReason;
 use cofferdam_store::{ClaimCursor, ClaimRequest, Listener, Store, Wake};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -81,7 +80,6 @@ impl Claimer {
             default_deadline: self.default_deadline,
             deadline_cap: self.caps.deadline,
         };
-        let sent = Instant::now();
         let claimed = self.store.claim(&request, cursor).await?;
         let count = claimed.len();
         if count > 0 {
@@ -89,7 +87,7 @@ impl Claimer {
         }
         // Every lease is in the table before the first guest starts, so that none is ever unbeaten.
         for job in &claimed {
-            self.inflight.insert(job.key, sent);
+            self.inflight.insert(job.key, job.sent);
         }
         for job in claimed {
             let Ok(slot) = self.slots.clone().try_acquire_owned() else {
@@ -99,7 +97,7 @@ impl Claimer {
                 continue;
             };
             let executor = self.executor.clone();
-            self.tasks.spawn(async move { executor.run(job, sent, slot).await });
+            self.tasks.spawn(async move { executor.run(job, slot).await });
         }
         Ok(count)
     }
@@ -114,7 +112,7 @@ pub(crate) async fn listen(
 ) {
     while let Some(event) = stop.run_until_cancelled(listener.recv()).await {
         match event {
-            Wake::Cancel(key) => inflight.kill(key, KillReason::Cancelled),
+            Wake::Cancel(key) => inflight.cancel(key),
             // What was notified while the connection was away is lost: look for work instead.
             // Cancels come with the next heartbeat.
             Wake::Ready { .. } | Wake::Reconnected => wake.notify_one(),

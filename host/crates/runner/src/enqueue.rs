@@ -1,8 +1,9 @@
 //! From what someone wants done to rows that a worker will claim.
 
+use crate::checks;
 use crate::error::{ErrorKind, kind_of_store_error};
 use crate::modules::Modules;
-use crate::schema::PayloadError;
+use crate::schema::{PayloadError, Schema};
 use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::{JobId, TenantId};
 use cofferdam_core::job::{NewJob, OptionError};
@@ -12,6 +13,7 @@ use cofferdam_core::name::{KindName, QueueName};
 use cofferdam_core::settings::KindSettings;
 use cofferdam_store::{EnqueueJob, Enqueued, Resolved, Store, StoreError};
 use std::collections::HashMap;
+use std::sync::Arc;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -80,6 +82,9 @@ pub enum SubmitError {
     /// The database refused or is away.
     #[error("the jobs could not be stored")]
     Store(#[from] StoreError),
+    /// The task that checks payloads died.
+    #[error("checking the payloads did not come to an end")]
+    Interrupted(#[source] tokio::task::JoinError),
 }
 
 impl SubmitError {
@@ -95,7 +100,7 @@ impl SubmitError {
             | Self::Options { .. }
             | Self::NotACommand { .. }
             | Self::Payload { .. } => ErrorKind::Invalid,
-            Self::Schema { .. } => ErrorKind::Internal,
+            Self::Schema { .. } | Self::Interrupted(_) => ErrorKind::Internal,
             Self::Store(error) => kind_of_store_error(error),
         }
     }
@@ -113,7 +118,7 @@ impl SubmitError {
             Self::NotACommand { .. } => "not-a-command",
             Self::Payload { .. } => "payload-mismatch",
             Self::Store(error) if error.is_transient() => "database-unavailable",
-            Self::Schema { .. } | Self::Store(_) => "internal",
+            Self::Schema { .. } | Self::Store(_) | Self::Interrupted(_) => "internal",
         }
     }
 }
@@ -134,7 +139,9 @@ impl Hint for SubmitError {
             Self::Payload { error, .. } => error.hint(),
             Self::Store(error) => error.hint(),
             Self::TooMany(_) => Some("split them over several requests".to_owned()),
-            Self::Empty | Self::NotACommand { .. } | Self::Schema { .. } => None,
+            Self::Empty | Self::NotACommand { .. } | Self::Schema { .. } | Self::Interrupted(_) => {
+                None
+            }
         }
     }
 }
@@ -167,6 +174,7 @@ impl Submitter {
         }
         let mut resolved = HashMap::new();
         let mut rows = Vec::with_capacity(jobs.len());
+        let mut schemas = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.into_iter().enumerate() {
             job.check().map_err(|error| SubmitError::Options { index, error })?;
             let module = ModuleRef { kind: None, ..job.module.clone() };
@@ -177,44 +185,64 @@ impl Submitter {
                     entry.insert(found.ok_or(SubmitError::UnknownModule(module))?)
                 }
             };
-            rows.push(self.row(tenant, index, job, resolved)?);
+            let (kind, settings) = pick_kind(&job.module, resolved)?;
+            let schema = self.modules.schema(resolved.version, kind).await;
+            schemas.push(schema.map_err(|problem| {
+                let kind = kind.name.clone();
+                SubmitError::Schema { kind, problem }
+            })?);
+            rows.push(row(tenant, index, job, resolved, kind, settings)?);
         }
+        let rows = checked(rows, schemas).await?;
         Ok(self.store.enqueue(&rows).await?)
     }
+}
 
-    fn row(
-        &self,
-        tenant: TenantId,
-        index: usize,
-        job: NewJob,
-        resolved: &Resolved,
-    ) -> Result<EnqueueJob, SubmitError> {
-        let (kind, settings) = pick_kind(&job.module, resolved)?;
-        let has_arguments = !job.options.args.is_empty() || !job.options.env.is_empty();
-        if has_arguments && resolved.world == World::Handler {
-            return Err(SubmitError::NotACommand { index, module: job.module });
-        }
-        let schema = self
-            .modules
-            .schema(resolved.version, kind)
-            .map_err(|problem| SubmitError::Schema { kind: kind.name.clone(), problem })?;
-        if let Some(schema) = schema {
-            schema.check(&job.payload).map_err(|error| SubmitError::Payload { index, error })?;
-        }
-        let queue = job.queue.or_else(|| settings.queue.clone());
-        Ok(EnqueueJob {
-            id: job.id.unwrap_or_else(|| JobId::from_uuid(Uuid::now_v7())),
-            tenant,
-            module: resolved.module,
-            version: job.module.version.is_some().then_some(resolved.version),
-            kind: kind.name.clone(),
-            queue: queue.unwrap_or_else(QueueName::default_queue),
-            priority: job.priority,
-            run_at: job.run_at,
-            payload: job.payload,
-            options: job.options,
-        })
+/// Checks every payload against its schema, and gives the rows back.
+async fn checked(
+    rows: Vec<EnqueueJob>,
+    schemas: Vec<Option<Arc<Schema>>>,
+) -> Result<Vec<EnqueueJob>, SubmitError> {
+    if schemas.iter().all(Option::is_none) {
+        return Ok(rows);
     }
+    let check = move || {
+        for (index, (row, schema)) in rows.iter().zip(schemas).enumerate() {
+            if let Some(schema) = schema {
+                let checked = schema.check(&row.payload);
+                checked.map_err(|error| SubmitError::Payload { index, error })?;
+            }
+        }
+        Ok(rows)
+    };
+    checks::elsewhere(check).await.map_err(SubmitError::Interrupted)?
+}
+
+fn row(
+    tenant: TenantId,
+    index: usize,
+    job: NewJob,
+    resolved: &Resolved,
+    kind: &KindInfo,
+    settings: &KindSettings,
+) -> Result<EnqueueJob, SubmitError> {
+    let has_arguments = !job.options.args.is_empty() || !job.options.env.is_empty();
+    if has_arguments && resolved.world == World::Handler {
+        return Err(SubmitError::NotACommand { index, module: job.module });
+    }
+    let queue = job.queue.or_else(|| settings.queue.clone());
+    Ok(EnqueueJob {
+        id: job.id.unwrap_or_else(|| JobId::from_uuid(Uuid::now_v7())),
+        tenant,
+        module: resolved.module,
+        version: job.module.version.is_some().then_some(resolved.version),
+        kind: kind.name.clone(),
+        queue: queue.unwrap_or_else(QueueName::default_queue),
+        priority: job.priority,
+        run_at: job.run_at,
+        payload: job.payload,
+        options: job.options,
+    })
 }
 
 fn pick_kind<'a>(

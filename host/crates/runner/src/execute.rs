@@ -9,18 +9,29 @@ use crate::modules::{CheckError, LoadError, Modules};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::fail_attempt;
 use cofferdam_core::history::bounded;
+use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::module::World;
-use cofferdam_core::outcome::{End, Failure, Outcome, Usage};
+use cofferdam_core::outcome::{End, Failure, Outcome, RetryAdvice, Usage};
 use cofferdam_core::settings::{KindSettings, limits, retry_policy};
 use cofferdam_sandbox::{Attempt, JobInfo, KillReason, Prepared};
-use cofferdam_store::{Claimed, Finish, FinishEnd, Store};
+use cofferdam_store::{Claimed, Finish, FinishEnd, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tracing::{error, warn};
+
+/// The codes under which the sandbox gives a job back because of a fault of its own.
+const HOST_FAULTS: [&str; 2] = ["host-panic", "host-bug"];
+
+/// The shortest wait of a job that this host could not run, doubled each time in a row. Without
+/// one such a job would be claimed and given back as fast as the database can.
+const MIN_GIVE_BACK: Duration = Duration::from_secs(1);
+
+/// How often a job is given back because its component was not at hand.
+const MAX_LATE_LOADS: u32 = 3;
 
 /// Everything that the attempts of a worker share.
 pub(crate) struct Executor {
@@ -33,47 +44,68 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    /// Runs the attempt and hands its outcome on. `sent` is when the claim was sent: the deadline
-    /// that the database wrote counts from then at the earliest.
-    pub(crate) async fn run(&self, claimed: Claimed, sent: Instant, slot: OwnedSemaphorePermit) {
+    /// Runs the attempt and hands its outcome on.
+    pub(crate) async fn run(&self, claimed: Claimed, slot: OwnedSemaphorePermit) {
         let key = claimed.key;
+        // Whatever happens below, the attempt does not stay in the table for ever.
+        let guard = Forgotten { executor: self, key, armed: true };
         let kind = claimed.kind_settings.clone().unwrap_or_default();
         let policy = retry_policy(&claimed.options, &kind);
         let counters = claimed.counters;
+        let given_back = times_given_back(&claimed);
 
-        let outcome = match self.prepare(&claimed).await {
-            Ok(prepared) => self.attempt(&prepared, claimed, &kind, sent).await,
-            Err(failure) => Outcome { end: End::Failed(failure), usage: Usage::default() },
-        };
-
+        let outcome = self.outcome(claimed, &kind).await;
         let end = match outcome.end {
             End::Completed(output) => FinishEnd::Completed(output),
             // The lease is someone else's now, and so is the job.
             End::Failed(failure) if failure.class == FailureClass::Lost => {
-                self.inflight.remove(key);
-                self.buffers.close(key);
+                self.buffers.finish(&self.store, std::iter::once(key)).await;
                 return;
             }
-            End::Failed(failure) => FinishEnd::Failed {
-                verdict: fail_attempt(
-                    failure.class,
-                    failure.advice,
-                    counters,
-                    &policy,
-                    rand::random::<f64>(),
-                ),
-                failure: bounded(failure),
-            },
+            End::Failed(failure) => {
+                let draining = self.inflight.killed(key) == Some(KillReason::Shutdown);
+                let failure = bounded(as_decided(failure, given_back, draining));
+                let jitter = rand::random::<f64>();
+                let verdict =
+                    fail_attempt(failure.class, failure.advice, counters, &policy, jitter);
+                FinishEnd::Failed { failure, verdict }
+            }
         };
         let finish = Finish { key, end, usage: outcome.usage };
         if self.outcomes.send(Ended { finish, slot }).is_err() {
             // The writer outlives every attempt, so this is a defect; the lease will be rescued.
             error!(lease = %key, "nobody writes outcomes any more");
+            return;
+        }
+        guard.disarm();
+    }
+
+    /// Prepares and runs the attempt, unless it is to end before that.
+    async fn outcome(&self, claimed: Claimed, kind: &KindSettings) -> Outcome {
+        let key = claimed.key;
+        let failed = |failure| Outcome { end: End::Failed(failure), usage: Usage::default() };
+        let loading = Instant::now();
+        let prepared = tokio::select! {
+            biased;
+            reason = self.inflight.ending(key) => return failed(not_started(reason)),
+            prepared = self.prepare(claimed) => prepared,
+        };
+        match prepared {
+            Ok((claimed, _)) if overslept(&claimed, loading.elapsed()) => {
+                // It is at hand now, and the next claim has the whole deadline before it.
+                failed(Failure::new(
+                    FailureClass::Released,
+                    "loading",
+                    "loading the component took too much of the deadline",
+                ))
+            }
+            Ok((claimed, prepared)) => self.attempt(&prepared, claimed, kind).await,
+            Err(failure) => failed(failure),
         }
     }
 
     /// Has everything at hand that the attempt needs, or says why it cannot run.
-    async fn prepare(&self, claimed: &Claimed) -> Result<Prepared, Failure> {
+    async fn prepare(&self, mut claimed: Claimed) -> Result<(Claimed, Prepared), Failure> {
         let not_runnable = |code: &str, message: String| {
             Err(Failure::new(FailureClass::NotRunnable, code, message))
         };
@@ -89,40 +121,33 @@ impl Executor {
         }
         if let Some(version) = claimed.version {
             // The version may be another than the one that the payload was checked against.
-            let checked =
-                self.modules.check_payload(version, &claimed.kind, &claimed.payload).await;
+            let payload = std::mem::take(&mut claimed.payload);
+            let (payload, checked) =
+                self.modules.check_payload(version, &claimed.kind, payload).await;
+            claimed.payload = payload;
             match checked {
                 Ok(()) => {}
                 Err(CheckError::Mismatch(problem)) => {
                     return not_runnable("payload-mismatch", problem);
                 }
-                Err(error @ CheckError::Store(_)) => return Err(given_back(&error)),
+                Err(CheckError::Store(error)) => return Err(unread(&error)),
             }
         }
         match self.modules.get(digest).await {
-            Ok(prepared) => Ok(prepared),
+            Ok(prepared) => Ok((claimed, prepared)),
             Err(error @ (LoadError::Missing(_) | LoadError::Corrupt { .. })) => {
                 not_runnable("no-component", error.to_string())
             }
-            Err(LoadError::Rejected(reject)) => not_runnable(reject.code(), reject.to_string()),
+            Err(LoadError::Rejected(reject)) => not_runnable(reject.code(), chain(&*reject)),
             Err(error @ LoadError::Interrupted) => {
                 not_runnable("compile-failed", error.to_string())
             }
-            Err(error @ LoadError::Store(_)) => Err(given_back(&error)),
+            Err(LoadError::Store(error)) => Err(unread(&error)),
         }
     }
 
-    async fn attempt(
-        &self,
-        prepared: &Prepared,
-        claimed: Claimed,
-        kind: &KindSettings,
-        sent: Instant,
-    ) -> Outcome {
+    async fn attempt(&self, prepared: &Prepared, claimed: Claimed, kind: &KindSettings) -> Outcome {
         let key = claimed.key;
-        if let Some(reason) = self.inflight.killed(key) {
-            return Outcome { end: End::Failed(not_started(reason)), usage: Usage::default() };
-        }
         let attempt_number = claimed.counters.attempts.saturating_add(1);
         let buffer = self.buffers.open(key, attempt_number);
         let host = Host {
@@ -145,7 +170,7 @@ impl Executor {
                 input: claimed.payload,
                 args: claimed.options.args,
                 env: environment(claimed.world, claimed.grants.env, claimed.options.env),
-                deadline: sent + limits.deadline,
+                deadline: claimed.sent + limits.deadline,
                 limits,
                 last_checkpoint: claimed.checkpoint,
                 host: Arc::new(host),
@@ -156,10 +181,62 @@ impl Executor {
     }
 }
 
-/// The job goes back untouched: what failed is ours and passes.
-fn given_back(error: &dyn std::error::Error) -> Failure {
-    warn!(error = chain(error), "gave a job back before it started");
-    Failure::new(FailureClass::Released, "load-failed", error.to_string())
+/// How often in a row the job was given back: the claims that nothing was counted for.
+fn times_given_back(claimed: &Claimed) -> u32 {
+    let counted = i64::from(claimed.counters.attempts) + i64::from(claimed.counters.crashes);
+    u32::try_from(claimed.key.run_lease - 1 - counted).unwrap_or(0)
+}
+
+/// Whether loading took so much of the deadline that the attempt would not be a fair one. A
+/// component that is thrown out again and again is run late rather than never.
+fn overslept(claimed: &Claimed, loading: Duration) -> bool {
+    loading > claimed.deadline / 4 && times_given_back(claimed) < MAX_LATE_LOADS
+}
+
+/// What a failure of the sandbox means for the job.
+fn as_decided(mut failure: Failure, given_back: u32, draining: bool) -> Failure {
+    if failure.class != FailureClass::Released || draining || failure.code == "loading" {
+        return failure;
+    }
+    if HOST_FAULTS.contains(&failure.code.as_str()) {
+        // It may be this guest that does it, every time: it has a crash budget and no more.
+        failure.class = FailureClass::Lost;
+        return failure;
+    }
+    // This host cannot run it now. It may be able to soon, or another host is.
+    let delay = MIN_GIVE_BACK.saturating_mul(2_u32.saturating_pow(given_back.min(5)));
+    failure.advice = RetryAdvice::After(delay);
+    failure
+}
+
+/// What the database did not give: for now, or because it is not readable.
+fn unread(error: &StoreError) -> Failure {
+    warn!(error = chain(error), "a job's component or description could not be read");
+    let class =
+        if error.is_transient() { FailureClass::Released } else { FailureClass::NotRunnable };
+    Failure::new(class, "unreadable", error.to_string())
+}
+
+/// Forgets an attempt whose task ends in a way that nobody foresaw.
+struct Forgotten<'a> {
+    executor: &'a Executor,
+    key: LeaseKey,
+    armed: bool,
+}
+
+impl Forgotten<'_> {
+    /// The attempt is somebody else's to forget.
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.executor.inflight.remove(self.key);
+        }
+    }
 }
 
 fn not_started(reason: KillReason) -> Failure {

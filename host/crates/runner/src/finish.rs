@@ -7,16 +7,21 @@
 use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::logs::Buffers;
-use cofferdam_core::ids::{LeaseKey, WorkerId};
-use cofferdam_store::{Finish, Store, StoreError};
+use cofferdam_core::ids::WorkerId;
+use cofferdam_store::{Finish, FinishEnd, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 /// The most outcomes in one transaction.
 const BATCH: usize = 500;
+
+/// The most bytes of output in one transaction, unless a single one has more: the database gets
+/// them as one message.
+const BATCH_BYTES: usize = 32 << 20;
 
 /// The waits between the five tries to write a batch. After the last one the outcome is left to
 /// rescue: it is never invented, and the attempt runs again.
@@ -39,17 +44,21 @@ pub(crate) struct Finisher {
     pub(crate) worker: WorkerId,
     pub(crate) inflight: Arc<InFlight>,
     pub(crate) buffers: Arc<Buffers>,
+    /// Once this is cancelled nothing is tried again.
+    pub(crate) hurry: CancellationToken,
 }
 
 impl Finisher {
     /// Writes what comes through `outcomes`, until every sender is gone.
     pub(crate) async fn run(&self, mut outcomes: mpsc::UnboundedReceiver<Ended>) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while outcomes.recv_many(&mut batch, BATCH).await > 0 {
+        let mut ended = Vec::with_capacity(BATCH);
+        while outcomes.recv_many(&mut ended, BATCH).await > 0 {
             let (finishes, slots): (Vec<_>, Vec<_>) =
-                batch.drain(..).map(|ended| (ended.finish, ended.slot)).unzip();
-            self.write_logs(&finishes).await;
-            self.write(&finishes).await;
+                ended.drain(..).map(|ended| (ended.finish, ended.slot)).unzip();
+            self.buffers.finish(&self.store, finishes.iter().map(|finish| finish.key)).await;
+            for batch in by_size(&finishes) {
+                self.write(batch).await;
+            }
             for finish in &finishes {
                 self.inflight.remove(finish.key);
             }
@@ -57,48 +66,29 @@ impl Finisher {
         }
     }
 
-    async fn write_logs(&self, finishes: &[Finish]) {
-        let chunks: Vec<_> =
-            finishes.iter().filter_map(|finish| self.buffers.close(finish.key)).collect();
-        if chunks.is_empty() {
-            return;
-        }
-        if let Err(error) = self.store.append_logs(&chunks).await {
-            // A log is worth less than an outcome: it is not retried.
-            warn!(error = chain(&error), chunks = chunks.len(), "lost captured log lines");
-        }
-    }
-
-    /// Writes a batch; when it is refused for another reason than the database being away, its
-    /// outcomes one by one, so that one bad row cannot hold up the others.
-    async fn write(&self, finishes: &[Finish]) {
-        match self.write_with_retries(finishes).await {
-            Ok(()) => {}
-            Err(error) if error.is_transient() => error!(
-                error = chain(&error),
-                outcomes = finishes.len(),
-                "gave up writing outcomes; their leases will be rescued"
-            ),
-            Err(_) if finishes.len() > 1 => {
-                for finish in finishes {
-                    if let Err(error) = self.write_with_retries(std::slice::from_ref(finish)).await
-                    {
-                        log_refused(finish.key, &error);
-                    }
+    /// Writes a batch. What is too much for the database at once is written in halves.
+    async fn write(&self, batch: &[Finish]) {
+        let mut todo = vec![batch];
+        while let Some(batch) = todo.pop() {
+            match self.write_with_retries(batch).await {
+                Ok(()) => {}
+                Err(error) if error.is_overload() && batch.len() > 1 => {
+                    let (first, second) = batch.split_at(batch.len() / 2);
+                    todo.extend([second, first]);
                 }
-            }
-            Err(error) => {
-                for finish in finishes {
-                    log_refused(finish.key, &error);
-                }
+                Err(error) => error!(
+                    error = chain(&error),
+                    outcomes = batch.len(),
+                    "gave up writing outcomes; their leases will be rescued"
+                ),
             }
         }
     }
 
-    async fn write_with_retries(&self, finishes: &[Finish]) -> Result<(), StoreError> {
+    async fn write_with_retries(&self, batch: &[Finish]) -> Result<(), StoreError> {
         let mut waits = RETRY_WAITS.iter();
         loop {
-            match self.store.finish(self.worker, finishes).await {
+            match self.store.finish(self.worker, batch).await {
                 Ok(answers) => {
                     for stale in answers.iter().filter(|answer| answer.applied.is_none()) {
                         info!(lease = %stale.key, "dropped the late outcome of a lost lease");
@@ -107,12 +97,11 @@ impl Finisher {
                 }
                 Err(error) if error.is_transient() => {
                     let Some(wait) = waits.next() else { return Err(error) };
-                    warn!(
-                        error = chain(&error),
-                        outcomes = finishes.len(),
-                        "could not write outcomes yet"
-                    );
-                    tokio::time::sleep(*wait).await;
+                    warn!(error = chain(&error), outcomes = batch.len(), "no outcome written yet");
+                    let waiting = tokio::time::sleep(*wait);
+                    if self.hurry.run_until_cancelled(waiting).await.is_none() {
+                        return Err(error);
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -120,6 +109,41 @@ impl Finisher {
     }
 }
 
-fn log_refused(key: LeaseKey, error: &StoreError) {
-    error!(error = chain(&error), lease = %key, "the outcome was refused; its lease will be rescued");
+/// Cuts outcomes into batches of at most [`BATCH_BYTES`] of output, in order.
+fn by_size(finishes: &[Finish]) -> Vec<&[Finish]> {
+    let mut batches = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (index, finish) in finishes.iter().enumerate() {
+        let size = match &finish.end {
+            FinishEnd::Completed(output) => output.len(),
+            FinishEnd::Failed { .. } => 0,
+        };
+        if index > start && bytes + size > BATCH_BYTES {
+            batches.extend(finishes.get(start..index));
+            (start, bytes) = (index, 0);
+        }
+        bytes += size;
+    }
+    batches.extend(finishes.get(start..));
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::ids::{JobId, LeaseKey};
+    use cofferdam_core::outcome::Usage;
+    use uuid::Uuid;
+
+    #[test]
+    fn batches_are_bounded_by_their_output() {
+        let finish = |mib: usize| Finish {
+            key: LeaseKey { job: JobId::from_uuid(Uuid::nil()), run_lease: 1 },
+            end: FinishEnd::Completed(vec![0; mib << 20]),
+            usage: Usage::default(),
+        };
+        let finishes: Vec<_> = [8, 8, 8, 8, 8, 1, 40, 1].into_iter().map(finish).collect();
+        let sizes: Vec<_> = by_size(&finishes).iter().map(|batch| batch.len()).collect();
+        assert_eq!(sizes, [4, 2, 1, 1]);
+    }
 }

@@ -4,7 +4,7 @@ use crate::error::chain;
 use crate::inflight::InFlight;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_sandbox::KillReason;
-use cofferdam_store::Store;
+use cofferdam_store::{Heartbeats, Store};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +16,10 @@ const CHUNK: usize = 500;
 
 /// How far each wait is from the interval at most, so that a fleet does not beat in step.
 const JITTER: f64 = 0.1;
+
+/// How often, and after which pause, leases are tried again that somebody else had locked.
+const RETRIES: usize = 3;
+const RETRY_WAIT: Duration = Duration::from_millis(100);
 
 /// Renews leases.
 pub(crate) struct Heartbeat {
@@ -33,41 +37,58 @@ impl Heartbeat {
     }
 
     async fn beat_loop(&self, stop: &CancellationToken) {
+        let mut line = self.store.heartbeats();
         loop {
             let factor = 1.0 + JITTER * (rand::random::<f64>() * 2.0 - 1.0);
             let wait = tokio::time::sleep(self.interval.mul_f64(factor));
             if stop.run_until_cancelled(wait).await.is_none() {
                 return;
             }
-            for chunk in self.inflight.keys().chunks(CHUNK) {
-                self.beat(chunk).await;
+            let mut missed = self.beat(&mut line, self.inflight.keys()).await;
+            for _ in 0..RETRIES {
+                if missed.is_empty() {
+                    break;
+                }
+                tokio::time::sleep(RETRY_WAIT).await;
+                missed = self.beat(&mut line, missed).await;
             }
         }
     }
 
-    async fn beat(&self, keys: &[LeaseKey]) {
-        let sent = Instant::now();
-        let beats = match self.store.heartbeat(self.worker, keys).await {
-            Ok(beats) => beats,
-            // The leases may still be good, so the guests go on until the fence.
-            Err(error) => {
-                return warn!(error = chain(&error), leases = keys.len(), "could not renew leases");
+    /// Renews leases, and answers with those that are held but were locked by somebody else.
+    async fn beat(&self, line: &mut Heartbeats, keys: Vec<LeaseKey>) -> Vec<LeaseKey> {
+        let mut missed = Vec::new();
+        for chunk in keys.chunks(CHUNK) {
+            let sent = Instant::now();
+            let beats = match line.beat(self.worker, chunk, self.interval / 2).await {
+                Ok(beats) => beats,
+                // The leases may still be good, so the guests go on until the fence.
+                Err(error) => {
+                    let error = chain(&error);
+                    warn!(error, leases = chunk.len(), "could not renew leases");
+                    continue;
+                }
+            };
+            let mut held = HashSet::with_capacity(beats.len());
+            for beat in &beats {
+                held.insert(beat.key);
+                if beat.renewed {
+                    self.inflight.confirm(beat.key, sent);
+                } else {
+                    missed.push(beat.key);
+                }
+                if beat.cancel {
+                    self.inflight.kill(beat.key, KillReason::Cancelled);
+                }
             }
-        };
-        let mut held = HashSet::with_capacity(beats.len());
-        for beat in &beats {
-            held.insert(beat.key);
-            self.inflight.confirm(beat.key, sent);
-            if beat.cancel {
-                self.inflight.kill(beat.key, KillReason::Cancelled);
+            for lost in chunk.iter().filter(|key| !held.contains(*key)) {
+                // Either the outcome was written since the keys were read, and this does nothing,
+                // or the lease was rescued, and the guest must end.
+                info!(lease = %lost, "the lease is gone");
+                self.inflight.kill(*lost, KillReason::LeaseLost);
             }
         }
-        for lost in keys.iter().filter(|key| !held.contains(*key)) {
-            // Either the outcome was written since the keys were read, and this does nothing, or
-            // the lease was rescued, and the guest must end.
-            info!(lease = %lost, "the lease is gone");
-            self.inflight.kill(*lost, KillReason::LeaseLost);
-        }
+        missed
     }
 
     /// Kills attempts whose leases could not be renewed in time. Looks ten times as often as the

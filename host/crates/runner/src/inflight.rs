@@ -5,15 +5,25 @@
 
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_sandbox::{KillReason, KillSwitch};
+use lru::LruCache;
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How many cancels are remembered that came before their claim was known here. Each is for a job
+/// that this or another worker has just claimed.
+const EARLY_CANCELS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     attempts: Mutex<HashMap<LeaseKey, Entry>>,
+    /// Cancels of leases that are not in the table. The notification of a cancel may overtake the
+    /// answer to the claim.
+    early: Mutex<LruCache<LeaseKey, ()>>,
     /// The number of attempts, for whoever waits until there is none.
     count: watch::Sender<usize>,
 }
@@ -22,15 +32,21 @@ pub(crate) struct InFlight {
 struct Entry {
     /// Set once the guest is on its thread.
     kill: Option<KillSwitch>,
-    /// A kill that came before the guest was on its thread.
+    /// Why the attempt is to end, once somebody wants it to.
     killed: Option<KillReason>,
+    /// Tells those who prepare the attempt that it is to end.
+    stop: CancellationToken,
     /// When the statement was sent that last proved the lease: the claim or a heartbeat.
     confirmed: Instant,
 }
 
 impl InFlight {
     pub(crate) fn new() -> Self {
-        Self { attempts: Mutex::new(HashMap::new()), count: watch::Sender::new(0) }
+        Self {
+            attempts: Mutex::new(HashMap::new()),
+            early: Mutex::new(LruCache::new(EARLY_CANCELS)),
+            count: watch::Sender::new(0),
+        }
     }
 
     /// A panic elsewhere must not stop the heartbeats, and every change here is a single step.
@@ -40,9 +56,18 @@ impl InFlight {
 
     /// Takes note of a claim. `sent` is when the claiming statement was sent.
     pub(crate) fn insert(&self, key: LeaseKey, sent: Instant) {
+        let stop = CancellationToken::new();
+        let mut entry = Entry { kill: None, killed: None, stop, confirmed: sent };
         let mut attempts = self.attempts();
-        attempts.insert(key, Entry { kill: None, killed: None, confirmed: sent });
+        if self.early().pop(&key).is_some() {
+            entry.kill(KillReason::Cancelled);
+        }
+        attempts.insert(key, entry);
         self.count.send_replace(attempts.len());
+    }
+
+    fn early(&self) -> MutexGuard<'_, LruCache<LeaseKey, ()>> {
+        self.early.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets an attempt whose outcome the database has settled.
@@ -72,6 +97,25 @@ impl InFlight {
         if let Some(entry) = self.attempts().get_mut(&key) {
             entry.kill(reason);
         }
+    }
+
+    /// Cancels the attempt, which may be one that this worker is just about to hear of.
+    pub(crate) fn cancel(&self, key: LeaseKey) {
+        let mut attempts = self.attempts();
+        match attempts.get_mut(&key) {
+            Some(entry) => entry.kill(KillReason::Cancelled),
+            None => {
+                self.early().push(key, ());
+            }
+        }
+    }
+
+    /// Resolves when the attempt is to end, with the reason; never when it is not here.
+    pub(crate) async fn ending(&self, key: LeaseKey) -> KillReason {
+        let stop = self.attempts().get(&key).map(|entry| entry.stop.clone());
+        let Some(stop) = stop else { return std::future::pending().await };
+        stop.cancelled().await;
+        self.killed(key).unwrap_or(KillReason::Shutdown)
     }
 
     /// Kills every attempt.
@@ -126,6 +170,7 @@ impl Entry {
     fn kill(&mut self, reason: KillReason) {
         if self.killed.is_none() {
             self.killed = Some(reason);
+            self.stop.cancel();
             if let Some(kill) = &self.kill {
                 kill.kill(reason);
             }
@@ -168,6 +213,16 @@ mod tests {
         inflight.insert(key(1), start + Duration::from_secs(10));
         inflight.confirm(key(1), start);
         assert_eq!(inflight.fence(start + Duration::from_secs(99), Duration::from_secs(90)), 0);
+    }
+
+    #[tokio::test]
+    async fn a_cancel_may_come_before_the_answer_to_the_claim() {
+        let inflight = InFlight::new();
+        inflight.cancel(key(1));
+        inflight.insert(key(1), Instant::now());
+        inflight.insert(key(2), Instant::now());
+        assert_eq!(inflight.ending(key(1)).await, KillReason::Cancelled);
+        assert_eq!(inflight.killed(key(2)), None);
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 //! The files are in the order in which data flows through them. Nothing here contains SQL,
 //! wasmtime types or HTTP types.
 
+mod checks;
 mod claim;
 mod enqueue;
 mod error;
@@ -16,6 +17,7 @@ mod maintain;
 mod modules;
 mod publish;
 mod schema;
+mod schema_size;
 mod settings;
 mod worker;
 
@@ -23,5 +25,6 @@ pub use enqueue::{SubmitError, Submitter};
 pub use error::ErrorKind;
 pub use modules::Modules;
 pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher, Stage};
-pub use settings::{SettingsError, WorkerSettings};
+pub use schema::{PayloadError, check_payload};
+pub use settings::{MAX_SLOTS, SettingsError, WorkerSettings};
 pub use worker::{Worker, WorkerStatus};

@@ -17,7 +17,12 @@ use tracing::warn;
 
 /// The buffers of all attempts of this worker.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers(Mutex<HashMap<LeaseKey, Arc<Buffer>>>);
+pub(crate) struct Buffers {
+    open: Mutex<HashMap<LeaseKey, Arc<Buffer>>>,
+    /// Held while lines are being written, so that an outcome does not overtake the lines before
+    /// it: whoever sees a job ended may rely on its log.
+    writing: tokio::sync::Mutex<()>,
+}
 
 /// The buffer of one attempt.
 #[derive(Debug)]
@@ -70,24 +75,28 @@ impl Buffers {
     /// Opens the buffer of an attempt that starts.
     pub(crate) fn open(&self, key: LeaseKey, attempt: u32) -> Arc<Buffer> {
         let buffer = Arc::new(Buffer { key, attempt, content: Mutex::default() });
-        lock(&self.0).insert(key, buffer.clone());
+        lock(&self.open).insert(key, buffer.clone());
         buffer
     }
 
     /// Closes the buffer of an attempt that has ended and returns what it still holds.
-    pub(crate) fn close(&self, key: LeaseKey) -> Option<LogChunk> {
-        let buffer = lock(&self.0).remove(&key)?;
+    fn close(&self, key: LeaseKey) -> Option<LogChunk> {
+        let buffer = lock(&self.open).remove(&key)?;
         buffer.take_chunk()
     }
 
+    /// Writes the rest of the log of attempts that have ended, and closes their buffers.
+    pub(crate) async fn finish(&self, store: &Store, ended: impl Iterator<Item = LeaseKey>) {
+        let _writing = self.writing.lock().await;
+        let chunks: Vec<_> = ended.filter_map(|key| self.close(key)).collect();
+        append(store, &chunks).await;
+    }
+
     async fn flush(&self, store: &Store) {
-        let buffers: Vec<_> = lock(&self.0).values().cloned().collect();
+        let _writing = self.writing.lock().await;
+        let buffers: Vec<_> = lock(&self.open).values().cloned().collect();
         let chunks: Vec<_> = buffers.iter().filter_map(|buffer| buffer.take_chunk()).collect();
-        if !chunks.is_empty()
-            && let Err(error) = store.append_logs(&chunks).await
-        {
-            warn!(error = chain(&error), chunks = chunks.len(), "lost captured log lines");
-        }
+        append(store, &chunks).await;
         let progress: Vec<_> = buffers.iter().filter_map(|buffer| buffer.take_progress()).collect();
         if !progress.is_empty()
             && let Err(error) = store.set_progress(&progress).await
@@ -103,5 +112,14 @@ impl Buffers {
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
             self.flush(store).await;
         }
+    }
+}
+
+/// A log is worth less than an outcome: writing it is not tried again.
+async fn append(store: &Store, chunks: &[LogChunk]) {
+    if !chunks.is_empty()
+        && let Err(error) = store.append_logs(chunks).await
+    {
+        warn!(error = chain(&error), chunks = chunks.len(), "lost captured log lines");
     }
 }

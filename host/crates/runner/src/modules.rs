@@ -1,5 +1,6 @@
 //! Compiled components and schemas in memory, by digest.
 
+use crate::checks;
 use crate::schema::Schema;
 use cofferdam_core::ids::VersionId;
 use cofferdam_core::module::{Digest, KindInfo};
@@ -10,8 +11,23 @@ use lru::LruCache;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::task::JoinError;
+
+/// The most bytes of components (as uploaded) whose machine code is kept in memory together. The
+/// code is a few times as large: stops tenants with many large modules from filling the worker.
+const MAX_KEPT_BYTES: usize = 256 << 20;
+
+/// How many components are compiled at once. Each takes up to half a gigabyte meanwhile.
+const COMPILERS: usize = 2;
+
+/// How long a component that does not compile is not tried again: each try takes seconds.
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+
+/// The most schemas that are kept compiled.
+const MAX_SCHEMAS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// Why a version cannot be had.
 #[derive(Clone, Debug, Error)]
@@ -38,7 +54,20 @@ pub(crate) enum LoadError {
     Interrupted,
 }
 
-type Loading = Arc<OnceCell<Prepared>>;
+/// Why a payload was not found to be good.
+#[derive(Debug, Error)]
+pub(crate) enum CheckError {
+    /// It does not match, or the schema cannot be used: a sentence for the error history.
+    #[error("{0}")]
+    Mismatch(String),
+    /// The description of the kind could not be read.
+    #[error("the description of the kind could not be read")]
+    Store(#[source] StoreError),
+}
+
+/// One entry a component that is being loaded, so that a burst of jobs compiles it once. It holds
+/// failures, too: whoever waited need not fail by its own work.
+type Loading = Arc<OnceCell<Result<Prepared, LoadError>>>;
 type Schemas = LruCache<(VersionId, KindName), Option<Arc<Schema>>>;
 
 /// The components and schemas that this process has at hand. Cheap to clone.
@@ -49,11 +78,31 @@ pub struct Modules(Arc<Inner>);
 struct Inner {
     store: Store,
     sandbox: Sandbox,
-    prepared: Mutex<LruCache<Digest, Prepared>>,
-    /// One entry a component that is being loaded, so that a burst of jobs compiles it once.
+    kept: Mutex<Kept>,
     loading: Mutex<HashMap<Digest, Loading>>,
-    /// `None` where the kind takes any payload.
+    refused: Mutex<LruCache<Digest, (Instant, LoadError)>>,
+    compilers: Semaphore,
     schemas: Mutex<Schemas>,
+}
+
+/// Compiled components, the least recently used first to go.
+#[derive(Debug)]
+struct Kept {
+    components: LruCache<Digest, (Prepared, usize)>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn put(&mut self, digest: Digest, prepared: Prepared, bytes: usize) {
+        self.bytes += bytes;
+        if let Some((_, (_, gone))) = self.components.push(digest, (prepared, bytes)) {
+            self.bytes -= gone;
+        }
+        while self.bytes > MAX_KEPT_BYTES && self.components.len() > 1 {
+            let Some((_, (_, gone))) = self.components.pop_lru() else { return };
+            self.bytes -= gone;
+        }
+    }
 }
 
 /// A panic while one of these locks is held leaves a cache that is still whole.
@@ -62,15 +111,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Modules {
-    /// Keeps at most `capacity` (at least 1) compiled components, and as many schemas.
+    /// Keeps at most `capacity` (at least 1) compiled components.
     pub fn new(store: Store, sandbox: Sandbox, capacity: usize) -> Self {
         let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
         Self(Arc::new(Inner {
             store,
             sandbox,
-            prepared: Mutex::new(LruCache::new(capacity)),
+            kept: Mutex::new(Kept { components: LruCache::new(capacity), bytes: 0 }),
             loading: Mutex::new(HashMap::new()),
-            schemas: Mutex::new(LruCache::new(capacity)),
+            refused: Mutex::new(LruCache::new(capacity)),
+            compilers: Semaphore::new(COMPILERS),
+            schemas: Mutex::new(LruCache::new(MAX_SCHEMAS)),
         }))
     }
 
@@ -79,14 +130,29 @@ impl Modules {
         &self.0.sandbox
     }
 
-    /// Puts a compiled component at hand.
-    pub(crate) fn keep(&self, digest: Digest, prepared: Prepared) {
-        lock(&self.0.prepared).put(digest, prepared);
+    /// Puts a compiled component at hand. `bytes` is the size of the component.
+    pub(crate) fn keep(&self, digest: Digest, prepared: Prepared, bytes: usize) {
+        lock(&self.0.kept).put(digest, prepared, bytes);
     }
 
     /// The compiled component, if it is in memory.
     pub(crate) fn at_hand(&self, digest: Digest) -> Option<Prepared> {
-        lock(&self.0.prepared).get(&digest).cloned()
+        lock(&self.0.kept).components.get(&digest).map(|(prepared, _)| prepared.clone())
+    }
+
+    /// Compiles a component on a thread that may block, and gives it back.
+    pub(crate) async fn compile(
+        &self,
+        component: Vec<u8>,
+    ) -> Result<(Vec<u8>, Result<Prepared, Reject>), JoinError> {
+        // The semaphore is never closed.
+        let _place = self.0.compilers.acquire().await;
+        let sandbox = self.0.sandbox.clone();
+        tokio::task::spawn_blocking(move || {
+            let compiled = sandbox.compile(&component);
+            (component, compiled)
+        })
+        .await
     }
 
     /// The compiled component, from memory or else read and compiled now.
@@ -94,13 +160,21 @@ impl Modules {
         if let Some(prepared) = self.at_hand(digest) {
             return Ok(prepared);
         }
-        let cell = lock(&self.0.loading).entry(digest).or_default().clone();
-        let loaded = cell.get_or_try_init(|| self.load(digest)).await.cloned();
-        if let Ok(prepared) = &loaded {
-            self.keep(digest, prepared.clone());
+        if let Some((since, error)) = lock(&self.0.refused).get(&digest)
+            && since.elapsed() < REFUSED_FOR
+        {
+            return Err(error.clone());
         }
-        // Whoever waits on the same cell has it already; the next one starts afresh.
-        lock(&self.0.loading).remove(&digest);
+        let cell = lock(&self.0.loading).entry(digest).or_default().clone();
+        let loaded = cell.get_or_init(|| self.load(digest)).await.clone();
+        if let Err(error @ LoadError::Rejected(_)) = &loaded {
+            lock(&self.0.refused).put(digest, (Instant::now(), error.clone()));
+        }
+        // Whoever waits on the same cell has it already. A cell that came after it is left alone.
+        let mut loading = lock(&self.0.loading);
+        if loading.get(&digest).is_some_and(|current| Arc::ptr_eq(current, &cell)) {
+            loading.remove(&digest);
+        }
         loaded
     }
 
@@ -116,16 +190,16 @@ impl Modules {
         if found != digest {
             return Err(LoadError::Corrupt { expected: digest, found });
         }
-        let sandbox = self.0.sandbox.clone();
-        tokio::task::spawn_blocking(move || sandbox.compile(&bytes))
-            .await
-            .map_err(|_| LoadError::Interrupted)?
-            .map_err(|reject| LoadError::Rejected(Arc::new(reject)))
+        let size = bytes.len();
+        let (_, compiled) = self.compile(bytes).await.map_err(|_| LoadError::Interrupted)?;
+        let prepared = compiled.map_err(|reject| LoadError::Rejected(Arc::new(reject)))?;
+        self.keep(digest, prepared.clone(), size);
+        Ok(prepared)
     }
 
     /// The compiled schema of a kind whose description is at hand, or `None` when it takes any
     /// payload. The error is a sentence about what is wrong with the schema.
-    pub(crate) fn schema(
+    pub(crate) async fn schema(
         &self,
         version: VersionId,
         kind: &KindInfo,
@@ -134,8 +208,12 @@ impl Modules {
         if let Some(compiled) = lock(&self.0.schemas).get(&key) {
             return Ok(compiled.clone());
         }
-        let compiled = match &kind.input_schema {
-            Some(schema) => Some(Arc::new(Schema::compile(schema)?)),
+        let compiled = match kind.input_schema.clone() {
+            Some(schema) => {
+                let compiled = checks::elsewhere(move || Schema::compile(&schema)).await;
+                let compiled = compiled.map_err(|_| "compiling it did not come to an end")??;
+                Some(Arc::new(compiled))
+            }
             None => None,
         };
         lock(&self.0.schemas).put(key, compiled.clone());
@@ -143,40 +221,32 @@ impl Modules {
     }
 
     /// Checks a payload against the schema of a kind, whose description is read when it is not
-    /// at hand.
+    /// at hand, and gives the payload back.
     pub(crate) async fn check_payload(
         &self,
         version: VersionId,
         kind: &KindName,
-        payload: &[u8],
-    ) -> Result<(), CheckError> {
-        let cached = lock(&self.0.schemas).get(&(version, kind.clone())).cloned();
-        let schema = if let Some(schema) = cached {
-            schema
-        } else {
-            let described =
-                self.0.store.kind_info(version, kind).await.map_err(CheckError::Store)?;
-            match described {
-                Some(kind) => self.schema(version, &kind).map_err(CheckError::Mismatch)?,
-                None => None,
-            }
-        };
-        match schema {
-            Some(schema) => {
-                schema.check(payload).map_err(|error| CheckError::Mismatch(error.to_string()))
-            }
-            None => Ok(()),
+        payload: Vec<u8>,
+    ) -> (Vec<u8>, Result<(), CheckError>) {
+        match self.schema_by_name(version, kind).await {
+            Ok(Some(schema)) => checks::payload(schema, payload).await,
+            Ok(None) => (payload, Ok(())),
+            Err(error) => (payload, Err(error)),
         }
     }
-}
 
-/// Why a payload was not found to be good.
-#[derive(Debug, Error)]
-pub(crate) enum CheckError {
-    /// It does not match, or the schema cannot be used: a sentence for the error history.
-    #[error("{0}")]
-    Mismatch(String),
-    /// The database is away.
-    #[error("the description of the kind could not be read")]
-    Store(#[source] StoreError),
+    async fn schema_by_name(
+        &self,
+        version: VersionId,
+        kind: &KindName,
+    ) -> Result<Option<Arc<Schema>>, CheckError> {
+        if let Some(schema) = lock(&self.0.schemas).get(&(version, kind.clone())) {
+            return Ok(schema.clone());
+        }
+        let described = self.0.store.kind_info(version, kind).await.map_err(CheckError::Store)?;
+        match described {
+            Some(kind) => self.schema(version, &kind).await.map_err(CheckError::Mismatch),
+            None => Ok(None),
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! file, its imports, the compiler, one instantiation and its own description. Until the last
 //! step nothing is written, so there is nothing to clean up after a refusal.
 
+use crate::checks;
 use crate::error::{ErrorKind, kind_of_store_error};
 use crate::modules::Modules;
 use crate::schema::Schema;
@@ -14,7 +15,7 @@ use cofferdam_core::manifest::{MAX_ENV, Manifest};
 use cofferdam_core::module::{Digest, KindInfo, VersionName, World};
 use cofferdam_core::name::{KindName, ModuleName};
 use cofferdam_core::settings::KindSettings;
-use cofferdam_sandbox::{Prepared, Reject};
+use cofferdam_sandbox::Reject;
 use cofferdam_store::{NewVersion, Store, StoreError};
 use std::time::Instant;
 use thiserror::Error;
@@ -111,6 +112,7 @@ impl PublishError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Rejected(Reject::TooLarge { .. }) => ErrorKind::TooLarge,
+            Self::Rejected(Reject::Busy(_)) => ErrorKind::Unavailable,
             Self::NoName
             | Self::Rejected(_)
             | Self::UnknownKind { .. }
@@ -195,23 +197,27 @@ impl Publisher {
         on_stage(Stage::Compiling);
         let started = Instant::now();
         let component = inspection.component;
-        let (component, prepared) = match self.modules.at_hand(digest) {
+        let (component, prepared) = if let Some(prepared) = self.modules.at_hand(digest) {
             // The same bytes under another name, or once more.
-            Some(prepared) => (component, prepared),
-            None => self.compile(component).await?,
+            (component, prepared)
+        } else {
+            let compiling = self.modules.compile(component).await;
+            let (component, compiled) = compiling.map_err(PublishError::Interrupted)?;
+            (component, compiled?)
         };
         let compile_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
 
         on_stage(Stage::Describing);
         let kinds = self.modules.sandbox().describe(&prepared).await?;
         check_kinds(&kinds, &manifest)?;
+        check_schemas(&kinds).await?;
         let settled = kinds
             .iter()
             .map(|kind| (kind.clone(), KindSettings::settle(kind, &manifest)))
             .collect();
 
         on_stage(Stage::Storing);
-        let size = component.len() as u64;
+        let component_bytes = component.len();
         let published = self
             .store
             .publish(&NewVersion {
@@ -227,7 +233,7 @@ impl Publisher {
                 activate: request.activate,
             })
             .await?;
-        self.modules.keep(digest, prepared);
+        self.modules.keep(digest, prepared, component_bytes);
         Ok(PublishedModule {
             name,
             version: published.version_name,
@@ -237,18 +243,9 @@ impl Publisher {
             imports: inspection.imports,
             created: published.created,
             active: published.active,
-            bytes: size,
+            bytes: component_bytes as u64,
             compile_ms,
         })
-    }
-
-    async fn compile(&self, component: Vec<u8>) -> Result<(Vec<u8>, Prepared), PublishError> {
-        let sandbox = self.modules.sandbox().clone();
-        let compiled = tokio::task::spawn_blocking(move || {
-            let prepared = sandbox.compile(&component)?;
-            Ok::<_, Reject>((component, prepared))
-        });
-        Ok(compiled.await.map_err(PublishError::Interrupted)??)
     }
 }
 
@@ -272,11 +269,16 @@ fn check_kinds(kinds: &[KindInfo], manifest: &Manifest) -> Result<(), PublishErr
             });
         }
     }
+    Ok(())
+}
+
+async fn check_schemas(kinds: &[KindInfo]) -> Result<(), PublishError> {
     for kind in kinds {
-        if let Some(schema) = &kind.input_schema {
-            Schema::compile(schema)
-                .map_err(|problem| PublishError::Schema { kind: kind.name.clone(), problem })?;
-        }
+        let Some(schema) = kind.input_schema.clone() else { continue };
+        let compiled = checks::elsewhere(move || Schema::compile(&schema).map(drop)).await;
+        compiled
+            .map_err(PublishError::Interrupted)?
+            .map_err(|problem| PublishError::Schema { kind: kind.name.clone(), problem })?;
     }
     Ok(())
 }

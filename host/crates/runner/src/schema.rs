@@ -1,5 +1,6 @@
 //! Payloads against the JSON Schema that their kind declares.
 
+use crate::schema_size::{self, SizeError};
 use cofferdam_core::hint::Hint;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -23,12 +24,22 @@ pub enum PayloadError {
         /// What is wrong there.
         problem: String,
     },
+    /// The schema itself cannot be used.
+    #[error("the schema cannot be used: {0}")]
+    Schema(String),
 }
 
 impl Hint for PayloadError {
     fn hint(&self) -> Option<String> {
         Some("`cofferdam module show NAME` prints the schema of each kind".to_owned())
     }
+}
+
+/// Checks a payload against a schema, as a server does it before it accepts a job.
+///
+/// Takes time in proportion to the payload and to the schema: call it on a thread that may block.
+pub fn check_payload(schema: &Value, payload: &[u8]) -> Result<(), PayloadError> {
+    Schema::compile(schema).map_err(PayloadError::Schema)?.check(payload)
 }
 
 /// A compiled schema.
@@ -38,9 +49,10 @@ pub(crate) struct Schema(Validator);
 impl Schema {
     /// Compiles a schema. The error is a sentence about what is wrong with it.
     ///
-    /// Patterns run on an engine that takes linear time, and references reach nothing outside of
-    /// the schema itself.
+    /// Patterns run on an engine that takes linear time, references reach nothing outside of the
+    /// schema itself, and what they multiply is bounded.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        schema_size::check(schema).map_err(|error: SizeError| error.to_string())?;
         jsonschema::options()
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE))
             .build(schema)

@@ -7,10 +7,13 @@ use cofferdam_core::units::format_duration;
 use std::time::Duration;
 use thiserror::Error;
 
+/// The most attempts that one worker may run at once.
+pub const MAX_SLOTS: usize = 4096;
+
 /// The settings of one worker. `Default` is what the design documents state.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
-    /// How many attempts run at once, at least 1.
+    /// How many attempts run at once, from 1 to [`MAX_SLOTS`].
     pub slots: usize,
     /// The queues that are served; empty means all.
     pub queues: Vec<QueueName>,
@@ -77,6 +80,9 @@ pub enum SettingsError {
         /// What was asked for.
         interval: Duration,
     },
+    /// More slots than one process can serve.
+    #[error("slots is {0}, more than the {MAX_SLOTS} that one worker may have")]
+    Slots(usize),
     /// Something that must not be zero is.
     #[error("{0} is zero")]
     Zero(&'static str),
@@ -89,6 +95,7 @@ impl Hint for SettingsError {
                 "set heartbeat_staleness to {} or more",
                 format_duration(*interval * 3)
             )),
+            Self::Slots(_) => Some("start several workers".to_owned()),
             Self::Zero(_) => None,
         }
     }
@@ -110,6 +117,9 @@ impl WorkerSettings {
             if zero {
                 return Err(SettingsError::Zero(name));
             }
+        }
+        if self.slots > MAX_SLOTS {
+            return Err(SettingsError::Slots(self.slots));
         }
         if self.heartbeat_staleness < self.heartbeat_interval * 3 {
             return Err(SettingsError::Staleness {

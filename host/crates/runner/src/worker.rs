@@ -52,6 +52,10 @@ pub struct Worker {
     /// Heartbeats and logs, which go on until the last attempt has ended.
     support: Stage,
     finisher: tokio::task::JoinHandle<()>,
+    /// Cancelled when one of the tasks above ends by a defect of ours.
+    broken: CancellationToken,
+    /// Cancelled when a drain must not wait any longer.
+    hurry: CancellationToken,
 }
 
 /// Tasks that stop together.
@@ -63,6 +67,17 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    /// Starts a task that must not end before it is told to.
+    fn spawn(&self, broken: &CancellationToken, task: impl Future<Output = ()> + Send + 'static) {
+        let (stop, broken) = (self.stop.clone(), broken.clone());
+        let task = tokio::spawn(task);
+        self.tasks.spawn(async move {
+            if task.await.is_err() || !stop.is_cancelled() {
+                broken.cancel();
+            }
+        });
     }
 
     async fn stop(&self) {
@@ -105,11 +120,13 @@ impl Worker {
         registration.upsert().await?;
         let listener = store.listen().await?;
 
+        let (broken, hurry) = (CancellationToken::new(), CancellationToken::new());
         let finisher = Finisher {
             store: store.clone(),
             worker: id,
             inflight: inflight.clone(),
             buffers: buffers.clone(),
+            hurry: hurry.clone(),
         };
         let finisher = tokio::spawn(async move { finisher.run(written).await });
 
@@ -122,14 +139,14 @@ impl Worker {
             staleness: settings.heartbeat_staleness,
         };
         let stop = support.stop.clone();
-        support.tasks.spawn(async move { heartbeat.run(stop).await });
+        support.spawn(&broken, async move { heartbeat.run(stop).await });
         let (store_of_logs, buffers_of_logs) = (store.clone(), buffers.clone());
         let (interval, stop) = (settings.log_flush_interval, support.stop.clone());
-        support
-            .tasks
-            .spawn(async move { buffers_of_logs.run(&store_of_logs, interval, stop).await });
+        support.spawn(&broken, async move {
+            buffers_of_logs.run(&store_of_logs, interval, stop).await;
+        });
         let (registering, stop) = (registration.clone(), support.stop.clone());
-        support.tasks.spawn(async move { registering.run(stop).await });
+        support.spawn(&broken, async move { registering.run(stop).await });
 
         let intake = Stage::new();
         let intervals = Intervals {
@@ -138,7 +155,8 @@ impl Worker {
             staleness: settings.heartbeat_staleness,
         };
         maintain::start(&store, &intervals, &wake, &intake.tasks, &intake.stop);
-        intake.tasks.spawn(listen(listener, inflight.clone(), wake.clone(), intake.stop.clone()));
+        let listening = listen(listener, inflight.clone(), wake.clone(), intake.stop.clone());
+        intake.spawn(&broken, listening);
         let executor = Arc::new(Executor {
             store: store.clone(),
             modules,
@@ -161,11 +179,22 @@ impl Worker {
             wake,
         };
         let stop = intake.stop.clone();
-        intake.tasks.spawn(async move { claimer.run(stop).await });
+        intake.spawn(&broken, async move { claimer.run(stop).await });
 
         info!(worker = %id, slots = settings.slots, "worker started");
         let slots = settings.slots;
-        Ok(Self { id, slots, inflight, registration, intake, attempts, support, finisher })
+        Ok(Self {
+            id,
+            slots,
+            inflight,
+            registration,
+            intake,
+            attempts,
+            support,
+            finisher,
+            broken,
+            hurry,
+        })
     }
 
     /// This incarnation's id.
@@ -182,19 +211,30 @@ impl Worker {
         }
     }
 
+    /// Resolves when a task that the worker cannot do without has ended by a defect of ours. The
+    /// worker should be drained and its process end: another one takes over.
+    pub async fn broken(&self) {
+        self.broken.cancelled().await;
+    }
+
     /// Takes no more work, waits up to `grace` (or until `hurry`) for what runs, gives the rest
     /// back without burning an attempt, writes every outcome and says goodbye.
     pub async fn drain(self, grace: Duration, hurry: CancellationToken) {
         let running = self.inflight.len();
         info!(worker = %self.id, running, "draining");
         self.registration.draining.cancel();
+        let hurried = self.hurry.clone();
+        let watcher = tokio::spawn(async move {
+            hurry.cancelled().await;
+            hurried.cancel();
+        });
         self.intake.stop().await;
         self.registration.tell(self.registration.upsert()).await;
 
         tokio::select! {
             () = self.inflight.empty() => {}
             () = tokio::time::sleep(grace) => {}
-            () = hurry.cancelled() => {}
+            () = self.hurry.cancelled() => {}
         }
         self.inflight.kill_all(KillReason::Shutdown);
         self.attempts.close();
@@ -205,6 +245,7 @@ impl Worker {
             warn!(error = chain(&error), "the writer of outcomes stopped early");
         }
         self.support.stop().await;
+        watcher.abort();
         self.registration.goodbye().await;
         info!(worker = %self.id, "worker stopped");
     }

@@ -59,7 +59,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Trap,
         code: "unreachable",
         attempts: 2,
-        message: "",
+        message: "unreachable",
     },
     Expected {
         kind: "exit",
@@ -67,7 +67,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Error,
         code: "exit-1",
         attempts: 2,
-        message: "exit",
+        message: "the guest called exit(1) instead of returning",
     },
     Expected {
         kind: "spin",
@@ -75,7 +75,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Deadline,
         code: "deadline",
         attempts: 2,
-        message: "deadline",
+        message: "passed its deadline of 300ms",
     },
     Expected {
         kind: "sleep",
@@ -83,7 +83,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Deadline,
         code: "deadline",
         attempts: 2,
-        message: "deadline",
+        message: "passed its deadline of 300ms",
     },
     Expected {
         kind: "fuel",
@@ -91,7 +91,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Fuel,
         code: "out-of-fuel",
         attempts: 1,
-        message: "fuel",
+        message: "the fuel budget of 1000000 is used up",
     },
     Expected {
         kind: "allocate",
@@ -99,7 +99,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Memory,
         code: "memory-limit",
         attempts: 1,
-        message: "64MiB",
+        message: "the attempt may have 64MiB of memory, and asked for more",
     },
     Expected {
         kind: "recurse",
@@ -107,7 +107,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Stack,
         code: "stack-overflow",
         attempts: 1,
-        message: "stack",
+        message: "the guest's call stack is used up",
     },
     Expected {
         kind: "flood-output",
@@ -115,7 +115,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Output,
         code: "output-limit",
         attempts: 1,
-        message: "output",
+        message: "the output is larger than the 8MiB that it may have",
     },
     Expected {
         kind: "flood-log",
@@ -180,6 +180,9 @@ async fn every_failure_class_ends_as_the_table_says() {
 fn mismatch(expected: &Expected, job: &JobDetail) -> Option<String> {
     if job.state != expected.state {
         return Some(format!("is {}, not {}", job.state, expected.state));
+    }
+    if job.counters.attempts as usize != expected.attempts {
+        return Some(format!("{} attempts are counted", job.counters.attempts));
     }
     if job.errors.len() != expected.attempts {
         return Some(format!("{} attempts, not {}", job.errors.len(), expected.attempts));

@@ -2,9 +2,10 @@
 
 use cofferdam_core::ids::{LeaseKey, TenantId};
 use cofferdam_core::job::Priority;
+use cofferdam_core::name::QueueName;
 use cofferdam_core::state::JobState;
 use cofferdam_runner::WorkerSettings;
-use cofferdam_store::{Cancel, RescueKind};
+use cofferdam_store::Cancel;
 use cofferdam_testkit::platform::{BOUND, Platform, new_job, stop};
 use cofferdam_testkit::wait::wait_for;
 use std::time::{Duration, Instant};
@@ -136,45 +137,50 @@ async fn a_drain_lets_short_jobs_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_whose_lease_was_taken_is_killed_and_its_outcome_is_dropped() {
-    // Given a running job,
+async fn an_attempt_whose_lease_was_taken_is_killed() {
+    // Given a job that sleeps for an hour, in a queue that starts nothing more,
     let platform = Platform::start().await;
     platform.push("misbehave").await;
     let settings = WorkerSettings { rescue_interval: Duration::from_mins(1), ..Platform::quick() };
     let worker = platform.worker(settings).await;
-    let mut job = new_job("misbehave/slow", r#"{"ms": 3000}"#);
-    job.options.limits.deadline = Some(Duration::from_mins(1));
+    let mut job = new_job("misbehave/sleep", "null");
+    job.options.limits.deadline = Some(Duration::from_mins(10));
     let id = platform.submit_job(job).await;
-    let first = platform.in_state(id, JobState::Running).await;
+    platform.in_state(id, JobState::Running).await;
+    platform.store.pause_queue(TenantId::DEFAULT, &QueueName::default_queue()).await.unwrap();
 
     // when somebody takes its lease,
-    let rescued = platform
-        .store
-        .rescue(RescueKind::Heartbeat { staleness: Duration::ZERO }, 10, &|lease| {
-            cofferdam_core::fail::fail_attempt(
-                cofferdam_core::class::FailureClass::Lost,
-                cofferdam_core::outcome::RetryAdvice::Default,
-                lease.counters,
-                &cofferdam_core::fail::RetryPolicy::default(),
-                0.0,
-            )
-        })
-        .await
-        .unwrap();
-    assert_eq!(rescued, 1);
+    platform.rescue_everything().await;
+    let rescued = platform.job(id).await;
+    assert_eq!(rescued.state, JobState::Available);
+    assert_eq!(rescued.errors[0].message, cofferdam_core::history::HEARTBEAT_STALE);
 
-    // then the old attempt dies, the job runs again, and it ends once, with one crash counted.
-    let job = platform.ended(id).await;
-    assert_eq!(job.state, JobState::Completed);
-    assert_eq!(job.counters.crashes, 1);
-    assert!(job.run_lease > first.run_lease);
-    assert_eq!(job.errors.len(), 1);
-    assert_eq!(job.errors[0].message, cofferdam_core::history::HEARTBEAT_STALE);
-    wait_for("the old attempt to be gone", BOUND, async || {
+    // then the guest dies with the next heartbeat, although it would sleep on for an hour.
+    wait_for("the guest to be dead", BOUND, async || {
         let occupied = worker.status().occupied;
         if occupied == 0 { Ok(()) } else { Err(format!("{occupied} slots are occupied")) }
     })
     .await;
+    let job = platform.job(id).await;
+    assert_eq!((job.state, job.counters.crashes), (JobState::Available, 1));
+    stop(worker).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_notification_was_lost_is_found_by_polling() {
+    // Given an idle worker,
+    let platform = Platform::start().await;
+    platform.push("misbehave").await;
+    let worker = platform.worker(Platform::quick()).await;
+
+    // when a job becomes claimable without a word to anyone,
+    let mut job = new_job("misbehave/echo", "1");
+    job.run_at = Some(platform.store.now().await.unwrap() + Duration::from_hours(1));
+    let id = platform.submit_job(job).await;
+    platform.make_ready_silently().await;
+
+    // then it runs all the same.
+    assert_eq!(platform.ended(id).await.state, JobState::Completed);
     stop(worker).await;
 }
 

@@ -4,17 +4,21 @@
 use crate::components;
 use crate::database::{TestDb, execute};
 use crate::wait::wait_for;
+use cofferdam_core::class::FailureClass;
+use cofferdam_core::fail::{RetryPolicy, fail_attempt};
 use cofferdam_core::ids::{JobId, LeaseKey, TenantId, WorkerId};
 use cofferdam_core::job::{JobOptions, NewJob, Priority};
 use cofferdam_core::manifest::Manifest;
 use cofferdam_core::name::ModuleName;
-use cofferdam_core::outcome::Usage;
+use cofferdam_core::outcome::{RetryAdvice, Usage};
 use cofferdam_core::state::JobState;
 use cofferdam_runner::{
     Modules, PublishRequest, PublishedModule, Publisher, Submitter, Worker, WorkerSettings,
 };
 use cofferdam_sandbox::{Sandbox, SandboxSettings};
-use cofferdam_store::{ClaimCursor, ClaimRequest, Finish, FinishEnd, JobDetail, Store};
+use cofferdam_store::{
+    ClaimCursor, ClaimRequest, Finish, FinishEnd, JobDetail, LostLease, RescueKind, Store,
+};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -190,6 +194,17 @@ impl Platform {
         claimed.expect("the database answers").first().expect("a job to claim").key
     }
 
+    /// Takes every lease there is, as a sweep does that finds all heartbeats stale.
+    pub async fn rescue_everything(&self) {
+        let decide = |lease: &LostLease| {
+            let policy = RetryPolicy::default();
+            let class = FailureClass::Lost;
+            fail_attempt(class, RetryAdvice::Default, lease.counters, &policy, 0.0)
+        };
+        let kind = RescueKind::Heartbeat { staleness: Duration::ZERO };
+        self.store.rescue(kind, None, 1000, &decide).await.expect("the database answers");
+    }
+
     /// Writes an outcome for a lease that may be gone; the state that it led to, if any.
     pub async fn finish_as_a_ghost(&self, key: LeaseKey) -> Option<JobState> {
         let end = FinishEnd::Completed(b"from the grave".to_vec());
@@ -210,6 +225,16 @@ impl Platform {
     /// Asks for every running job to be cancelled, as the store would, but tells nobody.
     pub async fn request_cancels_silently(&self) {
         let statement = "UPDATE leases SET cancel_requested_at = now(), cancel_cause = 'user'";
+        execute(&mut self.db.connection().await, statement.to_owned()).await;
+    }
+
+    /// Moves every scheduled job to where it is claimable, as a promotion would, but tells nobody.
+    pub async fn make_ready_silently(&self) {
+        let statement = "WITH due AS (DELETE FROM scheduled RETURNING *) \
+                         INSERT INTO ready (job_id, tenant_id, queue_id, priority, run_at, \
+                                            run_lease, attempts, crashes) \
+                         SELECT job_id, tenant_id, queue_id, priority, now(), run_lease, \
+                                attempts, crashes FROM due";
         execute(&mut self.db.connection().await, statement.to_owned()).await;
     }
 

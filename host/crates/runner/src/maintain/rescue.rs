@@ -8,6 +8,10 @@ use cofferdam_core::settings::retry_policy;
 use cofferdam_store::{LostLease, RescueKind, Store, StoreError};
 use std::time::Duration;
 
+/// How long past its deadline a lease is left to its worker, which kills on time by itself: the
+/// outcome may be waiting for the database through all the tries to write it.
+const GRACE: Duration = Duration::from_secs(30);
+
 /// Rescues leases whose heartbeat is older than `staleness`, and says how many there were.
 pub(crate) async fn stale(store: &Store, staleness: Duration) -> Result<usize, StoreError> {
     drain(store, RescueKind::Heartbeat { staleness }, FailureClass::Lost).await
@@ -15,17 +19,25 @@ pub(crate) async fn stale(store: &Store, staleness: Duration) -> Result<usize, S
 
 /// Rescues leases past their deadline whose worker should have killed the attempt itself.
 pub(crate) async fn overdue(store: &Store) -> Result<usize, StoreError> {
-    drain(store, RescueKind::Deadline, FailureClass::Deadline).await
+    drain(store, RescueKind::Deadline { grace: GRACE }, FailureClass::Deadline).await
 }
 
 async fn drain(store: &Store, kind: RescueKind, class: FailureClass) -> Result<usize, StoreError> {
     let decide = |lease: &LostLease| decide(lease, class);
-    let mut rescued = 0;
+    let (mut rescued, mut after) = (0, None);
+    let mut limit = BATCH;
     loop {
-        let rows = store.rescue(kind, BATCH, &decide).await?;
-        rescued += rows;
-        if rows < BATCH {
-            return Ok(rescued);
+        match store.rescue(kind, after, limit, &decide).await {
+            Ok(batch) => {
+                rescued += batch.ended;
+                // Leases that cannot be ended are passed over, so that they do not hide others.
+                after = batch.last;
+                if batch.seen < limit || after.is_none() {
+                    return Ok(rescued);
+                }
+            }
+            Err(error) if error.is_overload() && limit > 1 => limit /= 2,
+            Err(error) => return Err(error),
         }
     }
 }

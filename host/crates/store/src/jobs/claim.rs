@@ -92,6 +92,9 @@ pub struct Claimed {
     pub checkpoint: Option<Vec<u8>>,
     /// How long this attempt may take, as the lease has it.
     pub deadline: Duration,
+    /// When the claim was sent, on this process's clock: the database counts heartbeat and
+    /// deadline from a moment after it.
+    pub sent: Instant,
 }
 
 #[derive(sqlx::FromRow)]
@@ -138,7 +141,7 @@ impl Row {
         Taken { lane: self.queue_id, priority: self.priority, key }
     }
 
-    fn claimed(self) -> Result<Claimed, StoreError> {
+    fn claimed(self, sent: Instant) -> Result<Claimed, StoreError> {
         let number: u8 = convert("job's priority", self.priority)?;
         let digest = self.digest.as_deref().map(|bytes| convert("version's digest", bytes));
         Ok(Claimed {
@@ -169,6 +172,7 @@ impl Row {
             payload: self.payload,
             checkpoint: self.checkpoint,
             deadline: duration(self.deadline_ms),
+            sent,
             tenant_name: self.tenant,
         })
     }
@@ -231,6 +235,7 @@ impl Store {
         from_head: bool,
         cursor: &mut ClaimCursor,
     ) -> Result<Pass, StoreError> {
+        let mut connection = self.pool().acquire().await?;
         let started = Instant::now();
         let keys = if from_head { KeyArrays::default() } else { cursor.keys() };
         let rows: Vec<Row> = sqlx::query_as(CLAIM)
@@ -246,7 +251,7 @@ impl Store {
             .bind(keys.run_at)
             .bind(keys.jobs)
             .bind(length(MAX_KNOWN_LANES))
-            .fetch_all(self.pool())
+            .fetch_all(&mut *connection)
             .await?;
         cursor.took(started, Instant::now(), from_head);
         let chosen = rows.first().map_or(0, |row| row.chosen);
@@ -256,17 +261,17 @@ impl Store {
             cursor.meet(&row.lanes);
         }
         cursor.learn(&taken, rows.first().map(|row| row.claimed_at), short, from_head);
-        Ok(Pass { jobs: self.readable(request.worker, rows).await, short })
+        Ok(Pass { jobs: self.readable(request.worker, rows, started).await, short })
     }
 
     /// A row that this version cannot read must not cost the others their lease, nor be tried for
     /// ever: its job ends as not runnable, with the reason in its history.
-    async fn readable(&self, worker: WorkerId, rows: Vec<Row>) -> Vec<Claimed> {
+    async fn readable(&self, worker: WorkerId, rows: Vec<Row>, sent: Instant) -> Vec<Claimed> {
         let mut jobs = Vec::with_capacity(rows.len());
         let mut refused = Vec::new();
         for row in rows {
             let (key, counters) = (row.key(), row.counters());
-            match row.claimed() {
+            match row.claimed(sent) {
                 Ok(job) => jobs.push(job),
                 Err(error) => refused.push(not_readable(key, counters, &error)),
             }

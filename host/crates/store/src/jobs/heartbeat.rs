@@ -3,7 +3,6 @@
 use crate::error::{StoreError, is_transient};
 use crate::store::Store;
 use cofferdam_core::ids::{JobId, LeaseKey, WorkerId};
-use sqlx::PgExecutor;
 use sqlx::postgres::PgConnection;
 use std::time::Duration;
 use uuid::Uuid;
@@ -43,16 +42,6 @@ impl Store {
     /// The means to renew leases. Connects with the first heartbeat.
     pub fn heartbeats(&self) -> Heartbeats {
         Heartbeats { store: self.clone(), connection: None }
-    }
-
-    /// Renews leases over the pool, where it may have to wait for a connection; otherwise like
-    /// [`Heartbeats::beat`].
-    pub async fn heartbeat(
-        &self,
-        worker: WorkerId,
-        keys: &[LeaseKey],
-    ) -> Result<Vec<Beat>, StoreError> {
-        Ok(renew(self.pool(), worker, keys).await?)
     }
 }
 
@@ -107,7 +96,7 @@ impl Heartbeats {
 }
 
 async fn renew(
-    executor: impl PgExecutor<'_>,
+    connection: &mut PgConnection,
     worker: WorkerId,
     keys: &[LeaseKey],
 ) -> Result<Vec<Beat>, sqlx::Error> {
@@ -116,7 +105,7 @@ async fn renew(
         .bind(worker.as_uuid())
         .bind(jobs)
         .bind(run_leases)
-        .fetch_all(executor)
+        .fetch_all(connection)
         .await?;
     let beat = |(job, run_lease, cancel, renewed)| Beat {
         key: LeaseKey { job: JobId::from_uuid(job), run_lease },
