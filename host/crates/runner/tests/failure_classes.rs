@@ -67,7 +67,7 @@ const TABLE: [Expected; 15] = [
         class: FailureClass::Error,
         code: "exit-1",
         attempts: 2,
-        message: "the guest called exit(1) instead of returning",
+        message: "the guest exited with a failure",
     },
     Expected {
         kind: "spin",

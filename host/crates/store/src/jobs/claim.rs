@@ -253,6 +253,7 @@ impl Store {
             .bind(length(MAX_KNOWN_LANES))
             .fetch_all(&mut *connection)
             .await?;
+        drop(connection);
         cursor.took(started, Instant::now(), from_head);
         let chosen = rows.first().map_or(0, |row| row.chosen);
         let short = chosen < length(room);
