@@ -151,6 +151,7 @@ async fn serve(
     let failed = tokio::select! {
         () = signals.stop.cancelled() => None,
         error = server.ended() => Some(error),
+        () = worker.broken() => Some(role::broken()),
     };
     printer.note("Stopping.");
     // The worker first: clients that wait for a job hear of its end from the server.

@@ -36,6 +36,13 @@ impl Server {
     }
 }
 
+/// A worker that stops because a part of it ended on its own. Whoever supervises the process
+/// starts it again.
+pub(super) fn broken() -> CommandError {
+    CommandError::failed("a part of the worker stopped")
+        .hint("its log says which; this is a defect of Cofferdam's, please report it")
+}
+
 /// Drains a worker, and says what is waited for.
 pub(super) async fn drain(worker: Worker, grace: Duration, signals: &Signals, printer: Printer) {
     let running = worker.status().occupied;

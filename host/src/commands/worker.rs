@@ -33,9 +33,12 @@ pub(super) fn run(args: WorkerArgs, mut config: Config, printer: Printer) -> Res
         }
         printer
             .note(&format!("Worker {} with {slots} slots. Ctrl-C drains and stops.", worker.id()));
-        signals.stop.cancelled().await;
+        let broken = tokio::select! {
+            () = signals.stop.cancelled() => false,
+            () = worker.broken() => true,
+        };
         role::drain(worker, grace, &signals, printer).await;
         store.close().await;
-        Ok(Exit::Ok)
+        if broken { Err(role::broken()) } else { Ok(Exit::Ok) }
     })
 }
