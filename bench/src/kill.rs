@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 /// How long each runaway may run.
-const DEADLINE: Duration = Duration::from_millis(200);
+const DEADLINE: Duration = Duration::from_millis(100);
 
 /// How often the stand-in for heartbeats and claims wants to run.
 const BEAT: Duration = Duration::from_millis(10);
@@ -27,7 +27,7 @@ pub(crate) fn measure(
     let prepared = sandbox.compile(guest)?;
     for (kind, what) in [("spin", "in guest code"), ("sleep", "in a host call")] {
         for together in [1, 32] {
-            let rounds = (samples / together / 4).max(3);
+            let rounds = (samples / together).max(3);
             let stop = CancellationToken::new();
             let beats = runtime.spawn(beat(stop.clone()));
             let mut late = Vec::new();

@@ -4,6 +4,7 @@
 //! and are shared: what compares is measured in turns within one run and given as a ratio.
 
 mod bare;
+mod beats;
 mod cost;
 mod guests;
 mod kill;
@@ -44,13 +45,15 @@ enum What {
     Latency,
     /// How late a runaway dies.
     Kill,
+    /// What runaways do to claims and heartbeats.
+    Beats,
     /// What a thousand killed attempts leave behind.
     Leaks,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let all = [What::Cost, What::Latency, What::Kill, What::Leaks];
+    let all = [What::Cost, What::Latency, What::Kill, What::Beats, What::Leaks];
     let what = if args.what.is_empty() { all.to_vec() } else { args.what };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let samples = |count: usize| if args.quick { (count / 10).max(1) } else { count };
@@ -61,6 +64,7 @@ fn main() -> Result<()> {
             What::Cost => cost::measure(&runtime, &guest, samples(30), &mut report)?,
             What::Latency => latency::measure(&runtime, &guest, samples(500), &mut report)?,
             What::Kill => kill::measure(&runtime, &guest, samples(320), &mut report)?,
+            What::Beats => beats::measure(&guest, samples(1000), &mut report)?,
             What::Leaks => leaks::measure(&runtime, &guest, samples(1000), &mut report)?,
         }
     }

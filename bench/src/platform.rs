@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Platform {
     pub(crate) store: Store,
     pub(crate) submitter: Submitter,
-    worker: Worker,
+    pub(crate) worker: Worker,
     cluster: Cluster,
     _folder: TempDir,
 }

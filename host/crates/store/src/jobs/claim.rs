@@ -197,35 +197,25 @@ impl Store {
         request: &ClaimRequest,
         cursor: &mut ClaimCursor,
     ) -> Result<Vec<Claimed>, StoreError> {
-        let mut claimed = Vec::new();
         if request.max == 0 {
-            return Ok(claimed);
+            return Ok(Vec::new());
         }
         let mut from_head = cursor.wants_head(Instant::now());
         for _ in 0..MAX_WAITS {
-            let room = request.max.saturating_sub(claimed.len());
-            let pass = match self.pass(request, room, from_head, cursor).await {
-                Ok(pass) => pass,
-                // What was claimed is leased: it must reach the worker.
-                Err(error) if !claimed.is_empty() => {
-                    tracing::warn!(%error, "claimed fewer jobs than there may be");
-                    return Ok(claimed);
-                }
-                Err(error) => return Err(error),
-            };
-            claimed.extend(pass.jobs);
-            if !pass.short {
-                break;
+            let pass = self.pass(request, request.max, from_head, cursor).await?;
+            // What there is starts at once; the caller asks again where there may be more.
+            if !pass.short || !pass.jobs.is_empty() {
+                return Ok(pass.jobs);
             }
             if !from_head && cursor.may_head(Instant::now()) {
                 from_head = true;
                 continue;
             }
-            if !from_head || !claimed.is_empty() || !self.wait_for_lane(request).await? {
+            if !from_head || !self.wait_for_lane(request).await? {
                 break;
             }
         }
-        Ok(claimed)
+        Ok(Vec::new())
     }
 
     async fn pass(
