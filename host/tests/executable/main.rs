@@ -7,4 +7,5 @@ mod command_line;
 mod crashes;
 mod jobs;
 mod local_run;
+mod readme;
 mod support;
