@@ -46,7 +46,7 @@ impl Platform {
             manifest: Manifest::default(),
             activate: true,
         };
-        publisher.publish(TenantId::DEFAULT, guest.to_vec(), request, |_| {}).await?;
+        publisher.publish(TenantId::DEFAULT, guest.to_vec(), request).await?;
         let submitter = Submitter::new(store.clone(), modules.clone());
         let worker = Worker::start(WorkerSettings::default(), store.clone(), modules).await?;
         Ok(Self { store, submitter, worker, cluster, _folder: folder })

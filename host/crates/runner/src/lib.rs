@@ -24,7 +24,7 @@ mod worker;
 pub use enqueue::{SubmitError, Submitter};
 pub use error::ErrorKind;
 pub use modules::Modules;
-pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher, Stage};
+pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher};
 pub use schema::{PayloadError, check_payload};
 pub use settings::{MAX_SLOTS, SettingsError, WorkerSettings};
 pub use worker::{Worker, WorkerStatus};

@@ -20,19 +20,6 @@ use cofferdam_store::{NewVersion, Store, StoreError};
 use std::time::Instant;
 use thiserror::Error;
 
-/// Steps of a publication, in order, for whoever waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// The file's shape and imports are looked at.
-    Inspecting,
-    /// Machine code is made.
-    Compiling,
-    /// The component is instantiated once and asked what it handles.
-    Describing,
-    /// The version is written.
-    Storing,
-}
-
 /// What to publish besides the bytes.
 #[derive(Clone, Debug)]
 pub struct PublishRequest {
@@ -169,13 +156,12 @@ impl Publisher {
         Self { store, modules }
     }
 
-    /// Publishes `bytes`, telling `on_stage` about each step. Seconds for a large component.
+    /// Publishes `bytes`. Takes seconds for a large component.
     pub async fn publish(
         &self,
         tenant: TenantId,
         bytes: Vec<u8>,
         request: PublishRequest,
-        on_stage: impl Fn(Stage) + Send,
     ) -> Result<PublishedModule, PublishError> {
         let manifest = request.manifest;
         let name =
@@ -187,14 +173,12 @@ impl Publisher {
             return Err(Reject::TooLarge { bytes: size, max: MAX_COMPONENT }.into());
         }
 
-        on_stage(Stage::Inspecting);
         let sandbox = self.modules.sandbox().clone();
         let inspection = tokio::task::spawn_blocking(move || sandbox.inspect(&bytes))
             .await
             .map_err(PublishError::Interrupted)??;
         let digest = Digest::of(&inspection.component);
 
-        on_stage(Stage::Compiling);
         let started = Instant::now();
         let component = inspection.component;
         let (component, prepared) = if let Some(prepared) = self.modules.at_hand(digest) {
@@ -207,7 +191,6 @@ impl Publisher {
         };
         let compile_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
 
-        on_stage(Stage::Describing);
         let kinds = self.modules.sandbox().describe(&prepared).await?;
         check_kinds(&kinds, &manifest)?;
         check_schemas(&kinds).await?;
@@ -216,7 +199,6 @@ impl Publisher {
             .map(|kind| (kind.clone(), KindSettings::settle(kind, &manifest)))
             .collect();
 
-        on_stage(Stage::Storing);
         let component_bytes = component.len();
         let published = self
             .store

@@ -27,7 +27,7 @@ async fn publish(
     bytes: Vec<u8>,
     request: PublishRequest,
 ) -> Result<PublishedModule, PublishError> {
-    platform.publisher.publish(TenantId::DEFAULT, bytes, request, |_| {}).await
+    platform.publisher.publish(TenantId::DEFAULT, bytes, request).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -113,7 +113,7 @@ impl Platform {
             activate: true,
         };
         self.publisher
-            .publish(TenantId::DEFAULT, component, request, |_| {})
+            .publish(TenantId::DEFAULT, component, request)
             .await
             .expect("the component is accepted")
     }

@@ -51,7 +51,7 @@ pub(crate) async fn publish(
         manifest: manifest.clone(),
         activate: query.activate.unwrap_or(true),
     };
-    let done = state.publisher.publish(tenant, component, request, |_| {}).await?;
+    let done = state.publisher.publish(tenant, component, request).await?;
     let settle = |kind| {
         let settings = KindSettings::settle(&kind, &manifest);
         KindView::new(kind, settings)
