@@ -8,7 +8,7 @@ use crate::value::{BadValue, Bytes, Queues, Value};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::units::format_duration;
 use cofferdam_runner::WorkerSettings;
-use cofferdam_sandbox::{Pooling, SandboxSettings};
+use cofferdam_sandbox::{MAX_THREADS, Pooling, SandboxSettings};
 use cofferdam_store::StoreSettings;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -170,7 +170,7 @@ pub(crate) fn caps(config: &mut Config) -> Result<Limits> {
 
 /// Settles what a sandbox is like that runs `slots` attempts at once.
 pub(crate) fn sandbox(config: &mut Config, slots: usize) -> Result<SandboxSettings> {
-    let cpus = || available_parallelism().map_or(1, NonZeroUsize::get);
+    let cpus = || available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
     let Bytes(max_memory_bytes) = config.get(&env::MAX_MEMORY, None)?;
     Ok(SandboxSettings {
         slots,

@@ -15,9 +15,6 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// for clients.
 const CONTROL_THREADS: usize = 2;
 
-/// How many components a server describes at once, beside what its worker runs.
-pub(crate) const DESCRIBE_SLOTS: usize = 8;
-
 /// The runtime of a role.
 pub(crate) fn control_runtime() -> Result<Runtime> {
     Builder::new_multi_thread()

@@ -47,7 +47,8 @@ pub(super) fn run(args: &DevArgs, mut config: Config, printer: Printer) -> Resul
     let worker = settings::worker(&mut config, WorkerFlags { slots: args.slots, queues: None })?;
     let dev = Dev {
         server: ServerSettings::settle(&mut config, args.listen)?,
-        sandbox: settings::sandbox(&mut config, worker.slots + wire::DESCRIBE_SLOTS)?,
+        // Components that are asked to describe themselves have places of their own.
+        sandbox: settings::sandbox(&mut config, worker.slots)?,
         worker,
         database,
     };

@@ -12,11 +12,14 @@ use crate::{env, telemetry, wire};
 use cofferdam_runner::Modules;
 use tokio_util::sync::CancellationToken;
 
+/// A server runs no jobs, but a sandbox has at least one place for one.
+const NO_JOBS: usize = 1;
+
 /// Serves HTTP until told to stop.
 pub(super) fn run(args: &ServerArgs, mut config: Config, printer: Printer) -> Result<Exit> {
     let database = settings::database(&mut config, &args.database, "server")?;
     let server = ServerSettings::settle(&mut config, args.listen)?;
-    let sandbox = settings::sandbox(&mut config, wire::DESCRIBE_SLOTS)?;
+    let sandbox = settings::sandbox(&mut config, NO_JOBS)?;
     let cache = config.get(&env::MODULE_CACHE, None)?;
     telemetry::start(&mut config, telemetry::DEFAULT)?;
     wire::control_runtime()?.block_on(async {
