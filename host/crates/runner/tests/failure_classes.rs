@@ -239,6 +239,7 @@ async fn a_job_whose_kind_is_gone_fails_after_one_attempt() {
     assert_eq!(job.errors.len(), 1);
     assert_eq!(job.errors[0].class, FailureClass::NotRunnable);
     assert_eq!(job.errors[0].code, "unknown-kind");
+    assert_eq!(job.errors[0].message, "`images` does not handle `echo`");
     stop(worker).await;
 }
 
@@ -255,6 +256,8 @@ async fn a_handler_may_snooze_without_spending_an_attempt() {
     assert_eq!(job.state, JobState::Completed);
     assert_eq!(job.counters.attempts, 0, "a success and a snooze are no failures");
     assert_eq!(platform.output(job.id).await, b"awake");
+    let snoozed = ("snoozed".to_owned(), "too early".to_owned());
+    assert_eq!(platform.attempts(job.id).await, [snoozed]);
     stop(worker).await;
 }
 

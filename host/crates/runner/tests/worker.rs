@@ -78,6 +78,10 @@ async fn a_running_job_is_cancelled_within_a_second() {
         // then it ends as cancelled, long before its deadline or a heartbeat.
         let job = platform.ended(id).await;
         assert_eq!(job.state, JobState::Cancelled, "{kind}");
+        assert_eq!(job.counters.attempts, 0, "{kind}: a cancel counts as nothing");
+        let attempts = platform.attempts(id).await;
+        let message = "the job was cancelled while it ran";
+        assert_eq!(attempts, [("cancelled".to_owned(), message.to_owned())], "{kind}");
         assert!(asked.elapsed() < Duration::from_secs(5), "{kind}: {:?}", asked.elapsed());
     }
     stop(worker).await;
@@ -119,6 +123,8 @@ async fn a_drain_gives_running_jobs_back_without_burning_an_attempt() {
     let job = platform.job(id).await;
     assert_eq!(job.state, JobState::Available);
     assert_eq!((job.counters.attempts, job.counters.crashes), (0, 0));
+    let message = "the worker stopped before the attempt ended";
+    assert_eq!(platform.attempts(id).await, [("released".to_owned(), message.to_owned())]);
     assert!(platform.store.workers().await.unwrap().is_empty());
 }
 
@@ -269,5 +275,26 @@ async fn logs_of_an_ended_job_are_complete() {
 
     let lines = platform.log_text(id).await;
     assert!(lines.contains("a handler's own panic"), "{lines}");
+    stop(worker).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_due_tomorrow_runs_tomorrow() {
+    // Given a job that is due in a day,
+    let platform = Platform::start().await;
+    platform.push("misbehave").await;
+    let worker = platform.worker(Platform::quick()).await;
+    let mut job = new_job("misbehave/echo", "1");
+    job.run_at = Some(platform.store.now().await.unwrap() + Duration::from_hours(24));
+    let id = platform.submit_job(job).await;
+
+    // when most of the day has passed it still waits,
+    platform.let_time_pass(Duration::from_hours(23)).await;
+    platform.ended(platform.submit("misbehave/echo", "2").await).await;
+    assert_eq!(platform.job(id).await.state, JobState::Scheduled);
+
+    // and when all of it has, it runs.
+    platform.let_time_pass(Duration::from_hours(1)).await;
+    assert_eq!(platform.ended(id).await.state, JobState::Completed);
     stop(worker).await;
 }

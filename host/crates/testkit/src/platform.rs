@@ -238,6 +238,26 @@ impl Platform {
         execute(&mut self.db.connection().await, statement.to_owned()).await;
     }
 
+    /// Class and message of every attempt of a job that is in the history, oldest first. The error
+    /// history leaves out those that were given back or snoozed.
+    pub async fn attempts(&self, id: JobId) -> Vec<(String, String)> {
+        let query = "SELECT class, message FROM attempts \
+                     WHERE job_id = $1 AND class IS NOT NULL ORDER BY run_lease";
+        let mut connection = self.db.connection().await;
+        let rows = sqlx::query_as(query).bind(id.as_uuid()).fetch_all(&mut connection).await;
+        rows.expect("the database answers")
+    }
+
+    /// Lets time pass for every job that waits for a time to come. The clock that decides about
+    /// jobs is the database's, so a test owns it by moving what is compared with it.
+    pub async fn let_time_pass(&self, time: Duration) {
+        let statement = format!(
+            "UPDATE scheduled SET due_at = due_at - INTERVAL '{} milliseconds'",
+            time.as_millis()
+        );
+        execute(&mut self.db.connection().await, statement).await;
+    }
+
     /// Ends every session of the database but the one that asks for it.
     pub async fn cut_connections(&self) {
         let statement = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
