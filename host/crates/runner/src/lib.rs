@@ -19,6 +19,7 @@ mod publish;
 mod schema;
 mod schema_size;
 mod settings;
+mod settings_check;
 mod worker;
 
 pub use enqueue::{SubmitError, Submitter};
@@ -26,5 +27,6 @@ pub use error::ErrorKind;
 pub use modules::Modules;
 pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher};
 pub use schema::{PayloadError, check_payload};
-pub use settings::{MAX_SLOTS, SettingsError, WorkerSettings};
+pub use settings::{MAX_SLOTS, WorkerSettings};
+pub use settings_check::SettingsError;
 pub use worker::{Worker, WorkerStatus};

@@ -1,11 +1,9 @@
 //! How a worker works.
 
-use cofferdam_core::hint::Hint;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::name::QueueName;
-use cofferdam_core::units::format_duration;
+use std::path::PathBuf;
 use std::time::Duration;
-use thiserror::Error;
 
 /// The most attempts that one worker may run at once.
 pub const MAX_SLOTS: usize = 4096;
@@ -28,6 +26,33 @@ pub struct WorkerSettings {
     pub promote_interval: Duration,
     /// How often stale and overdue leases are looked for.
     pub rescue_interval: Duration,
+    /// How long past its deadline a lease is left to its worker, which kills on time by itself: the
+    /// outcome may be waiting for the database through all the tries to write it.
+    pub overdue_grace: Duration,
+    /// How long a worker's session may be gone before its leases are rescued. Zero: a dead worker
+    /// is only found by its heartbeats.
+    pub crash_grace: Duration,
+    /// How old a lease must be before it counts as orphaned when its worker is not registered.
+    pub orphan_grace: Duration,
+    /// How long the leader may be silent before another worker takes over. At least two renewals.
+    pub leader_ttl: Duration,
+    /// How often the leader says that it is there.
+    pub leader_renew_interval: Duration,
+    /// How long a guest's thread may be inside one turn, or the control runtime not come round,
+    /// before it counts as stuck for good.
+    pub stall_limit: Duration,
+    /// How many guest threads may be lost to calls that never return, before the worker drains and
+    /// its process ends.
+    pub max_leaked: usize,
+    /// How often old history is removed.
+    pub prune_interval: Duration,
+    /// How long jobs that completed or were cancelled are kept, with their attempts. At least a
+    /// day, and removed by whole days.
+    pub history_retention: Duration,
+    /// How long captured logs are kept. At least a day, and removed by whole days.
+    pub log_retention: Duration,
+    /// How long dead letters are kept.
+    pub dlq_retention: Duration,
     /// How often captured log lines and progress are written while an attempt runs.
     pub log_flush_interval: Duration,
     /// How long a drain waits for running attempts before it gives their jobs back.
@@ -42,6 +67,21 @@ pub struct WorkerSettings {
     pub hostname: String,
     /// The version of the executable, for people.
     pub version: String,
+    /// The executable whose command `attempt` runs suspects in a process of their own: jobs that
+    /// lost a worker before. `None`: they run like the others.
+    pub alone: Option<PathBuf>,
+    /// Ends the process when the control runtime does not come round any more. Called on a thread
+    /// of its own, because nothing else can be relied on then, with the reason. `None`: only logged.
+    pub give_up: Option<fn(&str)>,
+}
+
+impl WorkerSettings {
+    /// How long after the statement that last proved a lease its attempt may still run. Shorter
+    /// than the staleness by a fifth of an interval, so that it has ended when the lease can be
+    /// somebody else's.
+    pub(crate) fn lease_bound(&self) -> Duration {
+        self.heartbeat_staleness.saturating_sub(self.heartbeat_interval / 5)
+    }
 }
 
 impl Default for WorkerSettings {
@@ -54,6 +94,17 @@ impl Default for WorkerSettings {
             poll_interval: Duration::from_secs(1),
             promote_interval: Duration::from_millis(250),
             rescue_interval: Duration::from_secs(30),
+            overdue_grace: Duration::from_secs(30),
+            crash_grace: Duration::from_secs(5),
+            orphan_grace: Duration::from_secs(30),
+            leader_ttl: Duration::from_secs(15),
+            leader_renew_interval: Duration::from_secs(5),
+            stall_limit: Duration::from_secs(10),
+            max_leaked: 4,
+            prune_interval: Duration::from_mins(10),
+            history_retention: Duration::from_hours(7 * 24),
+            log_retention: Duration::from_hours(7 * 24),
+            dlq_retention: Duration::from_hours(30 * 24),
             log_flush_interval: Duration::from_millis(500),
             drain_grace: Duration::from_secs(30),
             default_deadline: Limits::default().deadline,
@@ -61,96 +112,8 @@ impl Default for WorkerSettings {
             module_cache: 64,
             hostname: String::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            alone: None,
+            give_up: None,
         }
-    }
-}
-
-/// Settings that cannot work.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SettingsError {
-    /// A beat that comes late once would cost the lease.
-    #[error(
-        "heartbeat_staleness is {}, less than three times the heartbeat_interval of {}",
-        format_duration(*staleness),
-        format_duration(*interval)
-    )]
-    Staleness {
-        /// What was asked for.
-        staleness: Duration,
-        /// What was asked for.
-        interval: Duration,
-    },
-    /// More slots than one process can serve.
-    #[error("slots is {0}, more than the {MAX_SLOTS} that one worker may have")]
-    Slots(usize),
-    /// Something that must not be zero is.
-    #[error("{0} is zero")]
-    Zero(&'static str),
-}
-
-impl Hint for SettingsError {
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Staleness { interval, .. } => Some(format!(
-                "set heartbeat_staleness to {} or more",
-                format_duration(*interval * 3)
-            )),
-            Self::Slots(_) => Some("start several workers".to_owned()),
-            Self::Zero(_) => None,
-        }
-    }
-}
-
-impl WorkerSettings {
-    /// Checks that the settings fit together.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        for (name, zero) in [
-            ("slots", self.slots == 0),
-            ("module_cache", self.module_cache == 0),
-            ("heartbeat_interval", self.heartbeat_interval.is_zero()),
-            ("poll_interval", self.poll_interval.is_zero()),
-            ("promote_interval", self.promote_interval.is_zero()),
-            ("rescue_interval", self.rescue_interval.is_zero()),
-            ("log_flush_interval", self.log_flush_interval.is_zero()),
-            ("default_deadline", self.default_deadline.is_zero()),
-        ] {
-            if zero {
-                return Err(SettingsError::Zero(name));
-            }
-        }
-        if self.slots > MAX_SLOTS {
-            return Err(SettingsError::Slots(self.slots));
-        }
-        if self.heartbeat_staleness < self.heartbeat_interval * 3 {
-            return Err(SettingsError::Staleness {
-                staleness: self.heartbeat_staleness,
-                interval: self.heartbeat_interval,
-            });
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_work() {
-        assert_eq!(WorkerSettings::default().check(), Ok(()));
-    }
-
-    #[test]
-    fn one_missed_beat_must_not_condemn_a_worker() {
-        let settings = WorkerSettings {
-            heartbeat_staleness: Duration::from_mins(1),
-            ..WorkerSettings::default()
-        };
-        let error = settings.check().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "heartbeat_staleness is 1m, less than three times the heartbeat_interval of 30s"
-        );
-        assert_eq!(error.hint().unwrap(), "set heartbeat_staleness to 1m30s or more");
     }
 }
