@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or knows a database, a runtime or a sandbox. The time is
 //! an argument, and randomness is one too.
 
+pub mod bounds;
 pub mod class;
 pub mod fail;
 pub mod hint;
@@ -15,6 +16,7 @@ pub mod manifest;
 pub mod module;
 pub mod name;
 pub mod outcome;
+pub mod recovery;
 pub mod retry;
 pub mod settings;
 pub mod state;
