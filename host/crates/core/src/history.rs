@@ -10,6 +10,16 @@ use serde::{Deserialize, Serialize};
 pub const HEARTBEAT_STALE: &str = "heartbeat stale: worker presumed dead";
 /// The message of an attempt that the deadline sweep ended. Scripts match on it.
 pub const HARD_DEADLINE: &str = "hard deadline exceeded";
+/// The message of an attempt whose worker's process was seen to end.
+pub const WORKER_GONE: &str = "worker gone: its database session ended";
+/// The message of an attempt whose worker is not registered.
+pub const ORPHANED: &str = "orphaned: its worker is not registered";
+/// The message of an attempt whose worker an operator declared dead.
+pub const EVICTED: &str = "worker evicted by an operator";
+
+/// The code of an attempt that ran in a process of its own, which died: proof that its guest did it,
+/// where the code of a lost lease only says that a worker went away.
+pub const PROCESS_DIED: &str = "process_died";
 
 /// The longest message kept, in bytes. Guests write these.
 pub const MAX_MESSAGE: usize = 4 * 1024;
