@@ -2,6 +2,8 @@
 #![expect(clippy::print_stderr, reason = "a chore tells its reader on standard error what it does")]
 
 mod bench;
+mod chaos;
+mod checklist;
 mod demo;
 mod deny;
 mod guests;
@@ -27,6 +29,11 @@ enum Chore {
     Guests,
     /// Runs every test, with one private PostgreSQL for all of them.
     Test(test::Arguments),
+    /// What Cargo runs in place of a test, so that its lines are known for its own.
+    #[command(hide = true)]
+    Announce(test::announce::Arguments),
+    /// Writes the checklist of what happens on failures, docs/checklist.md, anew.
+    Checklist,
     /// Checks the rules of the house that the compiler does not know.
     Tidy,
     /// Checks dependencies: bans, licences, sources, and advisories where they can be fetched.
@@ -35,6 +42,8 @@ enum Chore {
     Openapi,
     /// Measures the figures that the documents state, in release mode.
     Bench(bench::Arguments),
+    /// Breaks a running platform for minutes, and checks that nothing was lost.
+    Chaos(chaos::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,10 +52,13 @@ fn main() -> ExitCode {
         Chore::Demo(arguments) => demo::run(&arguments),
         Chore::Guests => guests::build(),
         Chore::Test(arguments) => test::run(&arguments),
+        Chore::Announce(arguments) => test::announce::run(&arguments),
+        Chore::Checklist => checklist::run(),
         Chore::Tidy => tidy::run(),
         Chore::Deny => deny::run(),
         Chore::Openapi => openapi::run(),
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Chaos(arguments) => chaos::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

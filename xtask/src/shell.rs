@@ -33,7 +33,7 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
 }
 
 /// The command as one would type it.
-fn line(command: &Command) -> String {
+pub(crate) fn line(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let name = program.rsplit('/').next().unwrap_or(&program).to_owned();
     let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());

@@ -2,6 +2,7 @@
 //!
 //! One file a group of rules. A rule looks at a file's text and names what breaks it.
 
+mod checklist;
 mod layers;
 mod length;
 mod links;
@@ -72,6 +73,7 @@ pub(crate) fn run() -> Result<()> {
         layers::check(source, &mut findings)?;
     }
     length::check_list(&sources, &mut findings);
+    checklist::check(&sources, &mut findings);
     for Finding { path, line, what } in &findings {
         shell::say(&format!("{path}:{line}: {what}"));
     }
@@ -81,7 +83,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The files that are committed or about to be. What is not text has no rules.
-fn sources() -> Result<Vec<Source>> {
+pub(crate) fn sources() -> Result<Vec<Source>> {
     let root = workspace::root();
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
