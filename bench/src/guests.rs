@@ -46,6 +46,7 @@ pub(crate) fn attempt(kind: &str, input: Vec<u8>, time: Duration) -> Attempt {
         env: Vec::new(),
         limits: Limits { deadline: time, ..Limits::default() },
         deadline: Instant::now() + time,
+        lease_until: None,
         last_checkpoint: None,
         host: Arc::new(Silence),
     }

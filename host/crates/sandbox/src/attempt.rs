@@ -50,6 +50,10 @@ pub struct Attempt {
     /// When the attempt is ended, whatever it does: in guest code, in a host call, or while it
     /// still waits for its first turn.
     pub deadline: Instant,
+    /// When the attempt is ended because its lease may be somebody else's by then. Its own thread
+    /// does it, so it needs nobody who is still alive; [`Reins::renew_lease`](crate::Reins)
+    /// moves it. `None` where there is no lease.
+    pub lease_until: Option<Instant>,
     /// What the last checkpoint of an earlier attempt kept.
     pub last_checkpoint: Option<Vec<u8>>,
     /// Where logs, progress and checkpoints go.
@@ -59,7 +63,8 @@ pub struct Attempt {
 /// The other side of an attempt's host calls.
 ///
 /// All methods are called on the guest's thread, with a tokio runtime entered. The asynchronous
-/// ones are dropped when the attempt is killed, at any await.
+/// ones are dropped when the attempt is killed, at any await. None is called for an attempt whose
+/// lease is over.
 #[async_trait]
 pub trait AttemptHost: Send + Sync {
     /// A line of log, within the attempt's log budget. Must not block.

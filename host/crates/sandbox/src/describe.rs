@@ -38,6 +38,7 @@ pub(crate) fn attempt() -> Attempt {
             ..Limits::default()
         },
         deadline: Instant::now() + DEADLINE,
+        lease_until: None,
         last_checkpoint: None,
         host: Arc::new(Nobody),
     }

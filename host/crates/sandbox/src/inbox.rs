@@ -1,8 +1,10 @@
 //! What other threads tell a guest thread: new attempts, wakes and kills.
 
+use crate::host::{CallCell, HostCall};
+use crate::kill::KillReason;
 use crate::task::{Launch, TaskId};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,10 @@ pub(crate) struct Inbox {
     born: Instant,
     /// When the present turn began, in nanoseconds after `born`; 0 between turns.
     turn: AtomicU64,
+    /// The host call that the present turn is in.
+    pub(crate) host_call: CallCell,
+    /// Whether the thread did not come out of a turn and was given up.
+    leaked: AtomicBool,
 }
 
 #[derive(Default)]
@@ -24,7 +30,8 @@ struct Mail {
     killed: Vec<TaskId>,
     /// The run queue: whoever is woken goes to its end, so turns are round robin.
     ready: VecDeque<TaskId>,
-    closed: bool,
+    /// Why everything on the thread ends, once it is to.
+    closed: Option<KillReason>,
 }
 
 /// What was in the inbox.
@@ -35,8 +42,8 @@ pub(crate) struct Batch {
     pub(crate) killed: Vec<TaskId>,
     /// Whose turn it is.
     pub(crate) next: Option<TaskId>,
-    /// The sandbox is gone: end everything.
-    pub(crate) closed: bool,
+    /// End everything, and the thread, for this reason.
+    pub(crate) closed: Option<KillReason>,
 }
 
 impl Inbox {
@@ -48,6 +55,8 @@ impl Inbox {
             next_id: AtomicU64::new(1),
             born: Instant::now(),
             turn: AtomicU64::new(0),
+            host_call: CallCell::default(),
+            leaked: AtomicBool::new(false),
         }
     }
 
@@ -60,7 +69,7 @@ impl Inbox {
     /// Hands an attempt over. On a closed inbox it is dropped, which its `Running` notices.
     pub(crate) fn launch(&self, launch: Launch) {
         let mut mail = self.lock();
-        if mail.closed {
+        if mail.closed.is_some() {
             self.load.fetch_sub(1, Ordering::Relaxed);
             return;
         }
@@ -72,7 +81,7 @@ impl Inbox {
     /// Gives a task a turn at the end of the queue.
     pub(crate) fn wake(&self, id: TaskId) {
         let mut mail = self.lock();
-        if !mail.closed {
+        if mail.closed.is_none() {
             mail.ready.push_back(id);
             self.arrived.notify_one();
         }
@@ -81,16 +90,28 @@ impl Inbox {
     /// Asks for a task to be ended before anything else happens.
     pub(crate) fn kill(&self, id: TaskId) {
         let mut mail = self.lock();
-        if !mail.closed {
+        if mail.closed.is_none() {
             mail.killed.push(id);
             self.arrived.notify_one();
         }
     }
 
-    /// Ends the thread and all that runs on it.
-    pub(crate) fn close(&self) {
-        self.lock().closed = true;
+    /// Ends the thread and all that runs on it, for the first reason that is given.
+    pub(crate) fn close(&self, reason: KillReason) {
+        self.lock().closed.get_or_insert(reason);
         self.arrived.notify_one();
+    }
+
+    /// Gives the thread up: should it ever come out of its turn, it and its attempts end. From
+    /// now on none of them holds a lease, and their host calls have no effect.
+    pub(crate) fn leak(&self) {
+        self.leaked.store(true, Ordering::SeqCst);
+        self.close(KillReason::LeaseLost);
+    }
+
+    /// Whether the thread was given up.
+    pub(crate) fn is_leaked(&self) -> bool {
+        self.leaked.load(Ordering::SeqCst)
     }
 
     /// Takes what has arrived. Only the guest thread calls this.
@@ -107,7 +128,7 @@ impl Inbox {
     /// Waits until something arrives, or until the given time. Only the guest thread calls this.
     pub(crate) fn wait(&self, until: Option<Instant>) {
         let mail = self.lock();
-        if mail.closed || !mail.ready.is_empty() || !mail.killed.is_empty() {
+        if mail.closed.is_some() || !mail.ready.is_empty() || !mail.killed.is_empty() {
             return;
         }
         // A spurious wake is one more look at an empty inbox.
@@ -135,8 +156,10 @@ impl Inbox {
         self.lock().ready.len()
     }
 
-    /// A turn begins.
-    pub(crate) fn turn_begins(&self, now: Instant) {
+    /// A turn begins, of a guest that is in this host call. Whatever else the thread does for one
+    /// attempt, such as freeing what it held, is a turn as well: host code runs in all of it.
+    pub(crate) fn turn_begins(&self, now: Instant, call: Option<HostCall>) {
+        self.host_call.set(call);
         let nanos = now.saturating_duration_since(self.born).as_nanos();
         self.turn.store(u64::try_from(nanos).unwrap_or(u64::MAX).max(1), Ordering::Relaxed);
     }
@@ -144,13 +167,22 @@ impl Inbox {
     /// It has ended.
     pub(crate) fn turn_ends(&self) {
         self.turn.store(0, Ordering::Relaxed);
+        self.host_call.set(None);
     }
 
     /// How long the present turn has lasted.
     pub(crate) fn turn(&self) -> Duration {
+        self.turn_at(Instant::now())
+    }
+
+    /// How long the present turn has lasted at `now`.
+    pub(crate) fn turn_at(&self, now: Instant) -> Duration {
         match self.turn.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
-            nanos => self.born.elapsed().saturating_sub(Duration::from_nanos(nanos)),
+            nanos => {
+                let age = now.saturating_duration_since(self.born);
+                age.saturating_sub(Duration::from_nanos(nanos))
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! This crate knows every wasmtime type and nothing of databases, tenants or queues.
 
+pub mod apart;
 mod attempt;
 mod backtrace;
 mod bindings;
@@ -22,6 +23,7 @@ mod inbox;
 mod inspect;
 mod journal;
 mod kill;
+mod lease;
 mod limiter;
 mod linker;
 mod looks;
@@ -40,6 +42,7 @@ mod symbols;
 mod task;
 mod text;
 mod thread;
+mod threads;
 mod ticker;
 mod traps;
 mod vitals;
@@ -48,9 +51,9 @@ pub use attempt::{Attempt, AttemptHost, JobInfo};
 pub use compile::Prepared;
 pub use imports::WIT_VERSION;
 pub use inspect::Inspection;
-pub use kill::{KillReason, KillSwitch};
+pub use kill::{KillReason, KillSwitch, Reins};
 pub use reject::Reject;
 pub use running::Running;
 pub use sandbox::Sandbox;
 pub use settings::{MAX_SLOTS, MAX_THREADS, Pooling, SandboxSettings};
-pub use status::{Allocation, SandboxStatus, StartError};
+pub use status::{Allocation, SandboxStatus, StartError, StuckThread};

@@ -81,7 +81,7 @@ impl Deadline {
     }
 }
 
-fn nanos_between(start: Instant, at: Instant) -> u64 {
+pub(crate) fn nanos_between(start: Instant, at: Instant) -> u64 {
     u64::try_from(at.saturating_duration_since(start).as_nanos()).unwrap_or(u64::MAX)
 }
 

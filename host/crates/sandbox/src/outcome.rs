@@ -172,12 +172,13 @@ fn too_much_copied(trace: &Trace, vitals: &Vitals) -> Failure {
 }
 
 /// The failure of an attempt that was ended without being asked.
-pub(crate) fn reaped(vitals: &Vitals, queued: bool) -> Failed {
-    if let Some(reason) = vitals.kill.reason() {
-        return killed(reason).into();
+pub(crate) fn reaped(stop: Stop, vitals: &Vitals, queued: bool) -> Failed {
+    if let Stop::Killed(reason) = stop {
+        return ended(reason);
     }
     if let Some(call) = vitals.host_call() {
-        return deadline(vitals, &format!("while it waited in the host call {call}")).into();
+        let place = format!("while it waited in the host call {}", call.name());
+        return deadline(vitals, &place).into();
     }
     if !queued {
         return deadline(vitals, "while it waited in a WASI call, for a timer or a stream").into();
@@ -224,9 +225,9 @@ pub(crate) fn host_panic(panic: &(dyn Any + Send)) -> Failed {
     Failure::new(FailureClass::Released, "host-panic", message).into()
 }
 
-/// The sandbox was dropped under the attempt.
-pub(crate) fn sandbox_gone() -> Failed {
-    killed(KillReason::Shutdown).into()
+/// The failure of an attempt that was ended for this reason, wherever it was.
+pub(crate) fn ended(reason: KillReason) -> Failed {
+    killed(reason).into()
 }
 
 #[cfg(test)]
@@ -245,7 +246,7 @@ mod tests {
         let attempt = describe::attempt();
         let inbox = Arc::new(Inbox::new());
         let id = inbox.reserve();
-        let kill = KillSwitch::new(inbox, id);
+        let kill = KillSwitch::new(inbox, id, None);
         Arc::new(Vitals::new(kill, attempt.host, attempt.limits, attempt.deadline))
     }
 

@@ -3,6 +3,7 @@
 //! A bounded pipe would make a Rust `println!` panic. These take everything, and end the guest
 //! only where its limits say so.
 
+use crate::host::HostCall;
 use crate::limiter::LimitHit;
 use crate::vitals::Vitals;
 use bytes::Bytes;
@@ -19,11 +20,19 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 /// Bytes that a guest may write at a time. Host functions allocate this much at a guest's word.
 const PERMIT: usize = 64 * 1024;
 
+/// A stream of an attempt. Nothing goes through it once the attempt has lost its lease.
+#[derive(Clone)]
+pub(crate) struct Sink {
+    vitals: Arc<Vitals>,
+    call: HostCall,
+    to: To,
+}
+
 /// Where the bytes of a stream go.
 #[derive(Clone)]
-pub(crate) enum Sink {
+enum To {
     /// Into the attempt's log, line by line.
-    Log(Arc<Vitals>, LogLevel),
+    Log(LogLevel),
     /// Into a command's output.
     Output(Collected),
 }
@@ -60,11 +69,28 @@ impl Collected {
 }
 
 impl Sink {
-    fn take(&self, bytes: &[u8]) -> Result<(), LimitHit> {
-        match self {
-            Self::Log(vitals, level) => vitals.journal.write(*level, bytes),
-            Self::Output(collected) => collected.write(bytes),
+    /// Standard error: the log.
+    pub(crate) fn stderr(vitals: Arc<Vitals>) -> Self {
+        Self { vitals, call: HostCall::Stderr, to: To::Log(LogLevel::Stderr) }
+    }
+
+    /// Standard output of a handler: the log.
+    pub(crate) fn stdout(vitals: Arc<Vitals>) -> Self {
+        Self { vitals, call: HostCall::Stdout, to: To::Log(LogLevel::Stdout) }
+    }
+
+    /// Standard output of a command: the job's output.
+    pub(crate) fn output(vitals: Arc<Vitals>, collected: Collected) -> Self {
+        Self { vitals, call: HostCall::Stdout, to: To::Output(collected) }
+    }
+
+    fn take(&self, bytes: &[u8]) -> wasmtime::Result<()> {
+        let _within = self.vitals.enter(self.call)?;
+        match &self.to {
+            To::Log(level) => self.vitals.journal.write(*level, bytes)?,
+            To::Output(collected) => collected.write(bytes)?,
         }
+        Ok(())
     }
 }
 
@@ -87,7 +113,7 @@ impl StdoutStream for Sink {
 #[async_trait]
 impl OutputStream for Sink {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take(&bytes).map_err(|hit| StreamError::Trap(hit.into()))
+        self.take(&bytes).map_err(StreamError::Trap)
     }
 
     fn flush(&mut self) -> StreamResult<()> {

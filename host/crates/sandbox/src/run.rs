@@ -4,14 +4,13 @@ use crate::attempt::{Attempt, JobInfo};
 use crate::backtrace::Trace;
 use crate::compile::{Entry, Prepared};
 use crate::limiter::{FUEL_SLICE, LimitHit, MAX_HANDLES, MAX_RANDOM};
-use crate::outcome::{Failed, Phase, Stop};
+use crate::outcome::{Failed, Phase};
 use crate::output::{Collected, Sink};
 use crate::state::State;
 use crate::task::Value;
 use crate::vitals::Vitals;
 use crate::{command, handler, outcome};
 use bytes::Bytes;
-use cofferdam_core::log::LogLevel;
 use cofferdam_core::module::World;
 use std::sync::Arc;
 use std::time::Instant;
@@ -118,16 +117,16 @@ fn wasi(
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
-        .stderr(Sink::Log(Arc::clone(vitals), LogLevel::Stderr));
+        .stderr(Sink::stderr(Arc::clone(vitals)));
     match prepared.world() {
         World::Handler => {
-            wasi.stdout(Sink::Log(Arc::clone(vitals), LogLevel::Stdout));
+            wasi.stdout(Sink::stdout(Arc::clone(vitals)));
         }
         World::Command => {
             wasi.arg(PROGRAM)
                 .args(&attempt.args)
                 .stdin(MemoryInputPipe::new(Bytes::copy_from_slice(&attempt.input)))
-                .stdout(Sink::Output(output.clone()));
+                .stdout(Sink::output(Arc::clone(vitals), output.clone()));
         }
     }
     wasi.build()
@@ -154,12 +153,9 @@ fn at_tick(store: &StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadlin
     if let Ok(left) = store.get_fuel() {
         vitals.meter.set_fuel(vitals.limits.fuel.saturating_sub(left));
     }
-    if let Some(reason) = vitals.kill.reason() {
-        return Err(Stop::Killed(reason).into());
-    }
     let now = Instant::now();
-    if now >= vitals.deadline.at() {
-        return Err(Stop::Deadline.into());
+    if let Some(stop) = vitals.stop(now) {
+        return Err(stop.into());
     }
     if vitals.tick(now) {
         vitals.keep_trace(Trace::from(&WasmBacktrace::capture(store)));

@@ -50,7 +50,10 @@ impl Running {
 
     pub(crate) async fn result(self) -> (Result<Value, Failure>, Usage) {
         let Self { report, mut abandoned, symbols, io, .. } = self;
-        let gone = || Report { result: Err(outcome::sandbox_gone()), usage: Usage::default() };
+        let gone = || Report {
+            result: Err(outcome::ended(KillReason::Shutdown)),
+            usage: Usage::default(),
+        };
         let Report { result, usage } = report.await.unwrap_or_else(|_| gone());
         // There is nothing left to kill.
         abandoned.0 = None;

@@ -2,16 +2,15 @@
 
 use crate::attempt::Attempt;
 use crate::compile::Prepared;
-use crate::inbox::Inbox;
 use crate::inspect::Inspection;
 use crate::kill::KillSwitch;
 use crate::reject::Reject;
 use crate::running::Running;
 use crate::settings::SandboxSettings;
 use crate::state::State;
-use crate::status::{Allocation, SandboxStatus, StartError};
+use crate::status::{Allocation, SandboxStatus, StartError, StuckThread};
 use crate::task::{GuestFuture, Launch, Value};
-use crate::thread::GuestThread;
+use crate::threads::Threads;
 use crate::ticker::Ticker;
 use crate::vitals::Vitals;
 use crate::{compile, describe, engine, inspect, linker, run};
@@ -35,7 +34,7 @@ struct Inner {
     settings: SandboxSettings,
     allocation: Allocation,
     pagemap_scan: bool,
-    inboxes: Vec<Arc<Inbox>>,
+    threads: Threads,
     /// One permit for each component that may describe itself now.
     describing: Arc<Semaphore>,
     io: Handle,
@@ -55,39 +54,56 @@ impl Sandbox {
             linker::linker(&built.engine).map_err(|error| StartError::Linker(error.into()))?;
         let ticker =
             Ticker::start(built.engine.weak(), settings.tick).map_err(StartError::Thread)?;
-        let ticker = Arc::new(ticker);
-        let mut inner = Inner {
+        let threads = Threads::start(settings.threads, ticker, io.clone())?;
+        Ok(Self(Arc::new(Inner {
             engine: built.engine,
             linker,
             allocation: built.allocation,
             pagemap_scan: built.pagemap_scan,
-            inboxes: Vec::new(),
+            threads,
             describing: Arc::new(Semaphore::new(engine::SPARE_SLOTS)),
             settings,
             io,
-        };
-        for index in 0..inner.settings.threads.max(1) {
-            let inbox = Arc::new(Inbox::new());
-            GuestThread::start(index, Arc::clone(&inbox), Arc::clone(&ticker), inner.io.clone())
-                .map_err(StartError::Thread)?;
-            inner.inboxes.push(inbox);
-        }
-        Ok(Self(Arc::new(inner)))
+        })))
     }
 
     /// What the sandbox is doing.
     pub fn status(&self) -> SandboxStatus {
-        let inboxes = &self.0.inboxes;
+        let counts = self.0.threads.counts();
         SandboxStatus {
             allocation: self.0.allocation.clone(),
             pagemap_scan: self.0.pagemap_scan,
             slots: self.0.settings.slots,
-            threads: inboxes.len(),
+            threads: counts.serving,
             tick: self.0.settings.tick,
-            running: inboxes.iter().map(|inbox| inbox.load()).sum(),
-            runnable: inboxes.iter().map(|inbox| inbox.runnable()).sum(),
-            longest_turn: inboxes.iter().map(|inbox| inbox.turn()).max().unwrap_or(Duration::ZERO),
+            running: counts.attempts,
+            runnable: counts.runnable,
+            longest_turn: counts.longest_turn,
+            leaked_threads: counts.leaked,
+            leaked_attempts: counts.leaked_attempts,
         }
+    }
+
+    /// The guest threads that have been inside one turn for `past` or longer, without those that
+    /// were replaced. A turn is over within a tick, a large bulk memory instruction takes up to a
+    /// second: whoever asks for several seconds finds host code that blocks.
+    pub fn stuck(&self, past: Duration) -> Vec<StuckThread> {
+        self.0.threads.stuck(past)
+    }
+
+    /// Gives a stuck thread up, by its [`StuckThread::thread`]: another takes its place, and new
+    /// attempts go there. The attempts on the thread stay, hold what they hold, and have no
+    /// effects any more; should it ever come out of its turn, they end as `lost` and it ends.
+    ///
+    /// Answers whether it was replaced: not when it has come out of its turn meanwhile, nor when
+    /// it was replaced before.
+    ///
+    /// # Errors
+    ///
+    /// When no thread could be started, or [`MAX_THREADS`](crate::MAX_THREADS) have been given
+    /// up. Then the stuck one stays where it is, and new attempts avoid it while they can.
+    pub fn replace(&self, thread: usize) -> Result<bool, StartError> {
+        self.0.threads.replace(thread)
     }
 
     /// Looks at an upload: size, shape, imports and exports. A core module that carries component
@@ -132,7 +148,7 @@ impl Sandbox {
         }
     }
 
-    /// Puts an attempt on the guest thread that has the fewest. Never blocks; attempts past the
+    /// Puts an attempt on the guest thread that has the fewest. Never waits for a guest; attempts past the
     /// number of slots end as `released` where there is a pool.
     pub fn run(&self, prepared: &Prepared, attempt: Attempt) -> Running {
         self.launch(prepared, attempt, |prepared, attempt, vitals| {
@@ -147,22 +163,22 @@ impl Sandbox {
         call: impl FnOnce(Prepared, Attempt, Arc<Vitals>) -> GuestFuture + Send + 'static,
     ) -> Running {
         let (done, report) = oneshot::channel();
-        // There is always one; a fresh inbox that nobody reads would only release the attempt.
-        let inbox = self.0.inboxes.iter().min_by_key(|inbox| inbox.load());
-        let inbox = inbox.map_or_else(|| Arc::new(Inbox::new()), Arc::clone);
-        let id = inbox.reserve();
-        let kill = KillSwitch::new(Arc::clone(&inbox), id);
-        let vitals = Arc::new(Vitals::new(
-            kill.clone(),
-            Arc::clone(&attempt.host),
-            attempt.limits.clone(),
-            attempt.deadline,
-        ));
         let symbols = Arc::clone(prepared.symbols());
         let prepared = prepared.clone();
-        let theirs = Arc::clone(&vitals);
-        let begin = Box::new(move || call(prepared, attempt, theirs));
-        inbox.launch(Launch { id, begin, vitals, done });
+        let kill = self.0.threads.launch(|inbox| {
+            let id = inbox.reserve();
+            let kill = KillSwitch::new(Arc::clone(inbox), id, attempt.lease_until);
+            let vitals = Arc::new(Vitals::new(
+                kill.clone(),
+                Arc::clone(&attempt.host),
+                attempt.limits.clone(),
+                attempt.deadline,
+            ));
+            let theirs = Arc::clone(&vitals);
+            let begin = Box::new(move || call(prepared, attempt, theirs));
+            inbox.launch(Launch { id, begin, vitals, done });
+            kill
+        });
         Running::new(kill, report, symbols, self.0.io.clone())
     }
 }
@@ -170,13 +186,5 @@ impl Sandbox {
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Sandbox").field(&self.status()).finish()
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        for inbox in &self.inboxes {
-            inbox.close();
-        }
     }
 }

@@ -25,11 +25,11 @@ pub struct SandboxStatus {
     pub pagemap_scan: bool,
     /// The most attempts that run at once.
     pub slots: usize,
-    /// Threads that guests run on.
+    /// Threads that guests run on, without the leaked ones.
     pub threads: usize,
     /// How often the epoch advances while a guest runs.
     pub tick: Duration,
-    /// Attempts that were started and have not ended.
+    /// Attempts that were started and have not ended, the leaked ones included.
     pub running: usize,
     /// Those of them that wait for a turn on their thread, rather than for a host call.
     pub runnable: usize,
@@ -37,6 +37,24 @@ pub struct SandboxStatus {
     /// next tick, except in a bulk memory instruction or in host code that blocks: more than a
     /// second points at the latter.
     pub longest_turn: Duration,
+    /// Threads that were replaced because they did not come out of a call, and still have not.
+    pub leaked_threads: usize,
+    /// Attempts that are on those threads, and hold what they held.
+    pub leaked_attempts: usize,
+}
+
+/// A guest thread that does not come out of its turn. Guests cannot do that, other than with a
+/// bulk memory instruction: it is host code that blocks, and nothing can interrupt it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StuckThread {
+    /// The thread's number, never used again. The thread is called `guest-` and this number.
+    pub thread: usize,
+    /// How long it has been inside its turn.
+    pub since: Duration,
+    /// Attempts that are on it: the one that holds it up and those that wait for a turn.
+    pub attempts: usize,
+    /// The host call that it is in, where that is one of ours.
+    pub host_call: Option<String>,
 }
 
 /// Why a sandbox did not start.

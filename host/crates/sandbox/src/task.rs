@@ -48,7 +48,7 @@ pub(crate) struct Task {
     pub(crate) done: oneshot::Sender<Report>,
     pub(crate) turn: Arc<Turn>,
     pub(crate) waker: Waker,
-    /// The deadline under which the task is filed.
+    /// The moment under which the task is filed: no later than when it is due.
     pub(crate) armed: Instant,
 }
 
@@ -62,7 +62,7 @@ impl Task {
         });
         Self {
             future: (launch.begin)(),
-            armed: launch.vitals.deadline.at(),
+            armed: launch.vitals.due(),
             vitals: launch.vitals,
             done: launch.done,
             waker: Waker::from(Arc::clone(&turn)),

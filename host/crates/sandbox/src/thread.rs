@@ -1,11 +1,13 @@
 //! A guest thread: a small executor whose first rule is that no guest needs a turn to die.
 //!
-//! Before each turn it drops whatever has been killed or has run out of time; a suspended guest
-//! is ended by dropping its call, without running it. Turns are round robin and end at the next
+//! Before each turn it drops whatever has been killed or has run out of time, be it the deadline
+//! or the lease; a suspended guest is ended by dropping its call, without running it. Turns are round robin and end at the next
 //! tick. Calls never leave their thread.
 
+use crate::host::HostCall;
 use crate::inbox::Inbox;
-use crate::outcome::{self, Failed};
+use crate::kill::KillReason;
+use crate::outcome::{self, Failed, Stop};
 use crate::task::{Launch, Report, Task, TaskId, Value};
 use crate::ticker::Ticker;
 use nix::time::{ClockId, clock_gettime};
@@ -13,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
 
@@ -21,7 +24,8 @@ pub(crate) struct GuestThread {
     inbox: Arc<Inbox>,
     ticker: Arc<Ticker>,
     tasks: HashMap<TaskId, Task>,
-    /// Every task, by its deadline.
+    /// Every task, by when it is due: by its deadline, or by the end of its lease when that comes
+    /// first. Leases are renewed by others, so a task may be due later than it is filed.
     deadlines: BTreeSet<(Instant, TaskId)>,
     /// Whether the ticker knows that this thread has something to run.
     busy: bool,
@@ -34,15 +38,14 @@ impl GuestThread {
         inbox: Arc<Inbox>,
         ticker: Arc<Ticker>,
         io: tokio::runtime::Handle,
-    ) -> std::io::Result<()> {
+    ) -> std::io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name(format!("guest-{index}")).spawn(move || {
             let _io = io.enter();
             // Otherwise the first attempt pays for it.
             Engine::tls_eager_initialize();
             let tasks = HashMap::new();
             Self { inbox, ticker, tasks, deadlines: BTreeSet::new(), busy: false }.run();
-        })?;
-        Ok(())
+        })
     }
 
     fn run(mut self) {
@@ -51,13 +54,14 @@ impl GuestThread {
             for launch in batch.fresh {
                 self.admit(launch);
             }
-            if batch.closed {
-                return self.end_all();
+            if let Some(reason) = batch.closed {
+                return self.end_all(reason);
             }
+            let now = Instant::now();
             for id in batch.killed {
-                self.reap(id);
+                self.reap(id, now);
             }
-            self.reap_expired();
+            self.reap_expired(now);
             match batch.next {
                 Some(id) => self.give_turn(id),
                 None => self.rest(),
@@ -80,13 +84,17 @@ impl GuestThread {
             self.ticker.busy();
         }
         task.turn.take();
-        self.inbox.turn_begins(Instant::now());
+        self.inbox.turn_begins(Instant::now(), task.vitals.host_call());
         let before = cpu_time();
         let polled = catch_unwind(AssertUnwindSafe(|| {
             task.future.as_mut().poll(&mut Context::from_waker(&task.waker))
         }));
         task.vitals.meter.add_cpu(cpu_time().saturating_sub(before));
         self.inbox.turn_ends();
+        if self.inbox.is_leaked() {
+            // Nobody waits for it any more: the next look into the inbox ends it.
+            return;
+        }
 
         match polled {
             Ok(Poll::Pending) => self.rearm(id),
@@ -95,10 +103,10 @@ impl GuestThread {
         }
     }
 
-    /// Files a task under the deadline that its host call may have moved.
+    /// Files a task anew: its host call may have moved its deadline, and others its lease.
     fn rearm(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
-        let at = task.vitals.deadline.at();
+        let at = task.vitals.due();
         if at != task.armed {
             self.deadlines.remove(&(task.armed, id));
             self.deadlines.insert((at, id));
@@ -106,25 +114,28 @@ impl GuestThread {
         }
     }
 
-    fn reap_expired(&mut self) {
-        let now = Instant::now();
+    fn reap_expired(&mut self, now: Instant) {
         while let Some(&(at, id)) = self.deadlines.first() {
             if at > now {
                 return;
             }
-            self.reap(id);
+            self.reap(id, now);
         }
     }
 
-    /// Ends a task that was killed or has run out of time, without giving it a turn.
-    fn reap(&mut self, id: TaskId) {
-        self.end(id, |task| Err(outcome::reaped(&task.vitals, task.turn.is_queued())));
+    /// Ends a task that was killed or has run out of time at `now`, without giving it a turn. One
+    /// whose lease was renewed since it was filed is filed anew.
+    fn reap(&mut self, id: TaskId, now: Instant) {
+        match self.tasks.get(&id).and_then(|task| task.vitals.stop(now)) {
+            Some(stop) => self.end(id, |task| Err(reaped(stop, task))),
+            None => self.rearm(id),
+        }
     }
 
-    fn end_all(mut self) {
+    fn end_all(mut self, reason: KillReason) {
         let ids: Vec<TaskId> = self.tasks.keys().copied().collect();
         for id in ids {
-            self.end(id, |_| Err(outcome::sandbox_gone()));
+            self.end(id, |_| Err(outcome::ended(reason)));
         }
         if self.busy {
             self.ticker.idle();
@@ -136,11 +147,18 @@ impl GuestThread {
         self.deadlines.remove(&(task.armed, id));
         let mut result = result(&task);
         let Task { future, vitals, done, .. } = task;
+        let now = Instant::now();
+        self.inbox.turn_begins(now, vitals.host_call());
         // The store goes before the outcome is told: whoever hears it may count on the slot.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
             result = Err(outcome::host_panic(&*panic));
         }
-        vitals.journal.finish();
+        // What is left of the log is an effect like any other.
+        if vitals.kill.reason(now) != Some(KillReason::LeaseLost) {
+            let _within = vitals.within(HostCall::Log);
+            vitals.journal.finish();
+        }
+        self.inbox.turn_ends();
         let usage = vitals.usage(&result);
         self.inbox.ended();
         // Nobody may be listening any more; then nobody misses it.
@@ -154,6 +172,10 @@ impl GuestThread {
         }
         self.inbox.wait(self.deadlines.first().map(|&(at, _)| at));
     }
+}
+
+fn reaped(stop: Stop, task: &Task) -> Failed {
+    outcome::reaped(stop, &task.vitals, task.turn.is_queued())
 }
 
 /// The thread's CPU time. It does not count when the thread is preempted, so that a guest on a

@@ -2,10 +2,11 @@
 
 use crate::attempt::AttemptHost;
 use crate::backtrace::Trace;
+use crate::host::{CallCell, HostCall};
 use crate::journal::Journal;
 use crate::kill::KillSwitch;
 use crate::meter::{Deadline, Meter};
-use crate::outcome::Failed;
+use crate::outcome::{Failed, Stop};
 use crate::task::Value;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::outcome::Usage;
@@ -20,14 +21,14 @@ pub(crate) struct Vitals {
     pub(crate) meter: Meter,
     pub(crate) journal: Journal,
     started: Instant,
+    /// The host call that the guest is in.
+    host_call: CallCell,
     place: Mutex<Place>,
 }
 
 /// Where the guest is, as far as is known.
 #[derive(Default)]
 struct Place {
-    /// The host call that it waits in.
-    host_call: Option<&'static str>,
     /// Its backtrace when it was last looked at.
     trace: Trace,
     /// When it last reached a tick.
@@ -53,6 +54,7 @@ impl Vitals {
             journal: Journal::new(host, started, &limits),
             limits,
             started,
+            host_call: CallCell::default(),
             place: Mutex::default(),
         }
     }
@@ -73,15 +75,38 @@ impl Vitals {
         }
     }
 
-    /// Notes which host call the guest waits in, until the guard is dropped.
-    pub(crate) fn waits_in(self: &Arc<Self>, call: &'static str) -> Waiting {
-        self.place().host_call = Some(call);
-        Waiting(Arc::clone(self))
+    /// Why the attempt must end at `now`, whatever it does. A lease that is over comes before a
+    /// deadline that has passed: the outcome is not this attempt's to write any more.
+    pub(crate) fn stop(&self, now: Instant) -> Option<Stop> {
+        let killed = self.kill.reason(now).map(Stop::Killed);
+        killed.or_else(|| (now >= self.deadline.at()).then_some(Stop::Deadline))
     }
 
-    /// The host call that the guest waits in.
-    pub(crate) fn host_call(&self) -> Option<&'static str> {
-        self.place().host_call
+    /// When that is, unless something happens before.
+    pub(crate) fn due(&self) -> Instant {
+        self.deadline.at().min(self.kill.lease_until())
+    }
+
+    /// Begins a host call that has an effect, and notes that the guest is in it until the guard
+    /// is dropped. Refused once the attempt was killed or its lease is over: then the effect is
+    /// not this attempt's to have, and waiting for the next tick would be too late.
+    pub(crate) fn enter(&self, call: HostCall) -> Result<Within<'_>, Stop> {
+        match self.kill.reason(Instant::now()) {
+            Some(reason) => Err(Stop::Killed(reason)),
+            None => Ok(self.within(call)),
+        }
+    }
+
+    /// Notes that the guest's thread is in a host call, until the guard is dropped.
+    pub(crate) fn within(&self, call: HostCall) -> Within<'_> {
+        self.host_call.set(Some(call));
+        self.kill.inbox().host_call.set(Some(call));
+        Within(self)
+    }
+
+    /// The host call that the guest is in.
+    pub(crate) fn host_call(&self) -> Option<HostCall> {
+        self.host_call.get()
     }
 
     /// The guest has reached a tick. Answers whether its backtrace is worth taking, because a
@@ -114,11 +139,12 @@ impl Vitals {
     }
 }
 
-/// A guest waits in a host call as long as this lives.
-pub(crate) struct Waiting(Arc<Vitals>);
+/// A guest is in a host call as long as this lives.
+pub(crate) struct Within<'a>(&'a Vitals);
 
-impl Drop for Waiting {
+impl Drop for Within<'_> {
     fn drop(&mut self) {
-        self.0.place().host_call = None;
+        self.0.host_call.set(None);
+        self.0.kill.inbox().host_call.set(None);
     }
 }

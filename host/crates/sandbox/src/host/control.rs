@@ -1,6 +1,7 @@
 //! `cofferdam:job/control`.
 
 use crate::bindings::{control, types};
+use crate::host::HostCall;
 use crate::kill::KillReason;
 use crate::state::State;
 use crate::text::kept;
@@ -15,6 +16,7 @@ impl types::Host for State {}
 
 impl control::Host for State {
     fn progress(&mut self, percent: u8, note: String) -> wasmtime::Result<()> {
+        let _within = self.vitals.enter(HostCall::Progress)?;
         self.host.progress(percent.min(100), kept(&note, MAX_NOTE));
         Ok(())
     }
@@ -27,7 +29,7 @@ impl control::Host for State {
                 format_size(MAX_CHECKPOINT)
             )));
         }
-        let _waiting = self.vitals.waits_in("cofferdam:job/control.checkpoint");
+        let _within = self.vitals.enter(HostCall::Checkpoint)?;
         let answer = self.host.checkpoint(bytes.clone()).await;
         if answer.is_ok() {
             self.checkpoint = Some(bytes);
@@ -40,7 +42,7 @@ impl control::Host for State {
     }
 
     async fn extend_deadline(&mut self, ms: u64) -> wasmtime::Result<Result<u64, String>> {
-        let _waiting = self.vitals.waits_in("cofferdam:job/control.extend-deadline");
+        let _within = self.vitals.enter(HostCall::ExtendDeadline)?;
         // The lease's time counts from some moment after this one. Counted from the answer, it
         // would end here later than the lease does.
         let asked = Instant::now();
@@ -60,7 +62,7 @@ impl control::Host for State {
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
-        Ok(self.vitals.kill.reason() == Some(KillReason::Cancelled))
+        Ok(self.vitals.kill.reason(Instant::now()) == Some(KillReason::Cancelled))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cofferdam:job/log`.
 
 use crate::bindings::log;
+use crate::host::HostCall;
 use crate::state::State;
 use cofferdam_core::log::LogLevel;
 
@@ -18,6 +19,7 @@ impl log::Host for State {
             log::Level::Warn => LogLevel::Warn,
             log::Level::Error => LogLevel::Error,
         };
+        let _within = self.vitals.enter(HostCall::Log)?;
         Ok(self.vitals.journal.log(level, &message, fields)?)
     }
 }

@@ -17,8 +17,12 @@ mod isolation;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod leases;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod stuck;
 #[cfg(test)]
 mod support;

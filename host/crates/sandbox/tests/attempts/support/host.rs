@@ -5,6 +5,7 @@ use cofferdam_core::log::{LogLevel, LogLine};
 use cofferdam_sandbox::AttemptHost;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -18,10 +19,14 @@ pub(crate) struct Recorder {
     pub(crate) stuck: AtomicBool,
     /// Makes every word of progress a bug of the host.
     pub(crate) panics: AtomicBool,
-    /// Told when a checkpoint begins.
+    /// Makes the next word of progress block its thread until the other half is dropped.
+    gate: Mutex<Option<Receiver<()>>>,
+    /// Told when a checkpoint begins, and when a word of progress blocks.
     pub(crate) reached: Notify,
     /// How many checkpoints began.
     pub(crate) arrived: AtomicUsize,
+    /// How many extensions were asked for.
+    pub(crate) extensions: AtomicUsize,
     /// What an extension leaves, whatever was asked for.
     pub(crate) grants: Mutex<Option<Duration>>,
     /// How long an extension takes to be answered.
@@ -29,6 +34,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Makes the next word of progress block its thread, as a bug of a host would, until what
+    /// this returns is dropped.
+    pub(crate) fn block(&self) -> Sender<()> {
+        let (open, gate) = channel();
+        *self.gate.lock().unwrap() = Some(gate);
+        open
+    }
+
     /// The lines of one level.
     pub(crate) fn said(&self, level: LogLevel) -> Vec<String> {
         let lines = self.lines.lock().unwrap();
@@ -49,6 +62,12 @@ impl AttemptHost for Recorder {
 
     fn progress(&self, percent: u8, note: String) {
         assert!(!self.panics.load(Ordering::SeqCst), "a bug of the host");
+        let gate = self.gate.lock().unwrap().take();
+        if let Some(gate) = gate {
+            self.reached.notify_one();
+            // The error is that it is over.
+            let _ = gate.recv();
+        }
         self.progress.lock().unwrap().push((percent, note));
     }
 
@@ -63,6 +82,7 @@ impl AttemptHost for Recorder {
     }
 
     async fn extend_deadline(&self, _by: Duration) -> Result<Duration, String> {
+        self.extensions.fetch_add(1, Ordering::SeqCst);
         let granted = *self.grants.lock().unwrap();
         let slowness = *self.slowness.lock().unwrap();
         tokio::time::sleep(slowness).await;

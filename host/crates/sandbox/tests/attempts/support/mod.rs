@@ -39,6 +39,7 @@ pub(crate) fn attempt_for(host: &Arc<Recorder>, input: &[u8]) -> Attempt {
         env: Vec::new(),
         limits: Limits::default(),
         deadline: Instant::now() + PATIENCE,
+        lease_until: None,
         last_checkpoint: None,
         host: Arc::clone(host) as _,
     }
