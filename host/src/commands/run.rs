@@ -198,6 +198,7 @@ async fn attempt(
             args: plan.args.args.clone(),
             env: env.into_iter().collect(),
             deadline: started + limits.deadline,
+            lease_until: None,
             limits,
             last_checkpoint: None,
             host: host.clone(),
