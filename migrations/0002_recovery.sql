@@ -34,8 +34,8 @@ CREATE TABLE sweeps (
     runs          bigint      NOT NULL CHECK (runs >= 0),
     failures      bigint      NOT NULL CHECK (failures >= 0),
     rows          bigint      NOT NULL CHECK (rows >= 0),
-    -- Of the sweeps that rescue leases: how many had not been beaten for at most so many
-    -- milliseconds (the bounds are `RECOVERY_BUCKETS`), and the sum.
+    -- Of the sweeps that rescue leases: how many had not been beaten for how long (one count a
+    -- bound of `RECOVERY_BUCKETS_MS`, not added up, and one for what is longer), and the sum.
     recovery      bigint[]    NOT NULL DEFAULT '{}',
     recovery_ms   bigint      NOT NULL DEFAULT 0 CHECK (recovery_ms >= 0)
 ) WITH (fillfactor = 50);
@@ -48,27 +48,59 @@ ALTER TABLE workers
     -- When the worker last proved, over that very session, that it holds the lock. NULL: it has
     -- none, and is only found dead by its heartbeats.
     ADD COLUMN session_at         timestamptz,
-    -- How many sessions of this database had been ended by Postgres then, rather than by their
-    -- clients. While this stands still, a session that is gone was ended by its process.
+    -- The transaction that proved it. Transactions are counted on through restarts and crashes,
+    -- whatever becomes of the clock: an observer whose session began before this transaction knows
+    -- that Postgres has been there ever since.
+    ADD COLUMN session_xid        bigint,
+    -- How many sessions of this database had been terminated by then. While this stands still, a
+    -- session that is gone was ended by its process.
     ADD COLUMN session_kills      bigint,
-    -- Since when the lock is seen to be free.
+    -- Since when the lock is seen to be free although nobody but the process can have given it up,
+    -- and when that was seen last. Only what was seen again after a while counts: Postgres lets go
+    -- of the lock a moment before it counts the session that it terminated.
     ADD COLUMN gone_since         timestamptz,
+    ADD COLUMN gone_seen_at       timestamptz,
+    ADD CHECK ((gone_since IS NULL) = (gone_seen_at IS NULL)),
+    ADD CHECK (num_nulls(session_at, session_xid, session_kills) IN (0, 3)),
     -- Slots that are held by attempts which cannot be ended.
     ADD COLUMN leaked             integer NOT NULL DEFAULT 0 CHECK (leaked >= 0),
     ADD COLUMN drain_requested_at timestamptz,
     -- An operator declared it dead. The row stays so that a worker that lives hears of it.
     ADD COLUMN evicted_at         timestamptz;
 
+-- The key of the lock that a worker's session holds.
+CREATE FUNCTION worker_lock(worker uuid) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$ SELECT hashtextextended(current_schema() || '.worker.' || worker, 0) $$;
+
+-- The sessions that hold the locks of registered workers. A worker that is changing over from one
+-- session to the next has two.
+CREATE VIEW worker_session AS
+SELECT w.id AS worker_id, held.pid
+FROM workers AS w
+JOIN pg_locks AS held
+  ON (held.classid::bigint << 32) | held.objid::bigint = worker_lock(w.id)
+WHERE held.locktype = 'advisory'
+  AND held.objsubid = 1
+  AND held.granted
+  AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database());
+
 -- ---------------------------------------------------------------- quarantine
 
 -- A version whose guests kill the processes that they run in is not claimed any more.
 ALTER TABLE module_versions
-    ADD COLUMN quarantined_at     timestamptz,
-    ADD COLUMN quarantine_reason  text,
+    ADD COLUMN quarantined_at    timestamptz,
+    ADD COLUMN quarantine_reason text,
     ADD CHECK ((quarantined_at IS NULL) = (quarantine_reason IS NULL));
 
--- Finds the evidence: guests that took their own process with them.
-CREATE INDEX attempts_that_killed ON attempts (version_id, ended_at) WHERE code = 'process_died';
+-- The evidence: jobs whose attempt took its own process with it, one row each, the latest time.
+-- Apart from `attempts`, which is large, and deleted when it is an hour old or forgiven.
+CREATE TABLE process_deaths (
+    version_id uuid        NOT NULL,
+    job_id     uuid        NOT NULL,
+    died_at    timestamptz NOT NULL,
+    PRIMARY KEY (version_id, job_id)
+);
 
 -- Claimable but for the version, which is in quarantine. Apart from `ready`, so that claims never
 -- read past rows that they may not take.
@@ -76,7 +108,10 @@ CREATE TABLE held (
     job_id     uuid        PRIMARY KEY,
     tenant_id  uuid        NOT NULL,
     queue_id   bigint      NOT NULL,
+    -- The version that it would have run.
     version_id uuid        NOT NULL,
+    -- Whether it asked for that version, rather than for whichever is current.
+    pinned     boolean     NOT NULL,
     run_at     timestamptz NOT NULL,
     held_at    timestamptz NOT NULL DEFAULT now(),
     run_lease  bigint      NOT NULL CHECK (run_lease >= 0),
@@ -84,7 +119,7 @@ CREATE TABLE held (
     crashes    integer     NOT NULL CHECK (crashes >= 0),
     priority   smallint    NOT NULL CHECK (priority BETWEEN 1 AND 4)
 );
-CREATE INDEX held_by_version ON held (version_id, job_id);
+CREATE INDEX held_by_version ON held (version_id, pinned, job_id);
 
 -- ---------------------------------------------------------------- waiting outside
 
@@ -105,6 +140,11 @@ CREATE TABLE suspended (
     priority     smallint    NOT NULL CHECK (priority BETWEEN 1 AND 4)
 );
 CREATE INDEX suspended_by_timeout ON suspended (timeout_at, job_id);
+
+-- ---------------------------------------------------------------- retention
+
+-- Dead letters leave by their age, whoever they belong to.
+CREATE INDEX dlq_by_end ON dlq (finished_at);
 
 -- ---------------------------------------------------------------- look-ups
 

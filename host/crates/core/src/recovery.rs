@@ -1,4 +1,5 @@
-//! How long it takes until a lost attempt is taken back, counted in buckets.
+//! Figures of recovery: how long it takes until a lost attempt is taken back, and how many of them
+//! a version may cost.
 
 use std::time::Duration;
 
@@ -6,6 +7,13 @@ use std::time::Duration;
 /// seen to end, and around the staleness of one that is not.
 pub const RECOVERY_BUCKETS_MS: [u64; 12] =
     [1_000, 2_000, 4_000, 6_000, 8_000, 10_000, 15_000, 30_000, 60_000, 90_000, 120_000, 180_000];
+
+/// A version is put into quarantine when attempts of so many different jobs of it killed the
+/// process that they ran in.
+pub const QUARANTINE_JOBS: u32 = 3;
+
+/// For how long such an attempt counts.
+pub const QUARANTINE_WINDOW: Duration = Duration::from_hours(1);
 
 /// How many buckets there are: one for each bound, and one for what is longer than all of them.
 pub const RECOVERY_BUCKETS: usize = RECOVERY_BUCKETS_MS.len() + 1;

@@ -22,11 +22,18 @@ struct Migration {
 }
 
 /// In order, without gaps, from 1. A file that was released is never changed.
-const MIGRATIONS: [Migration; 1] = [Migration {
-    version: 1,
-    name: "foundation",
-    sql: include_str!("../../../../migrations/0001_foundation.sql"),
-}];
+const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        version: 1,
+        name: "foundation",
+        sql: include_str!("../../../../migrations/0001_foundation.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "recovery",
+        sql: include_str!("../../../../migrations/0002_recovery.sql"),
+    },
+];
 
 /// Made before the first migration, which it has to be noted in.
 const CREATE_HISTORY: &str = include_str!("../queries/schema/create_history.sql");

@@ -1,9 +1,10 @@
 //! What travels on the installation's notification channel.
 //!
 //! A notification wakes and carries no truth: it can be lost, and whoever is woken looks at the
-//! tables. The statements write `ready:QUEUE` and `cancel:JOB#RUN_LEASE`.
+//! tables. The statements write `ready:QUEUE`, `cancel:JOB#RUN_LEASE`, `drain:WORKER` and
+//! `evict:WORKER`.
 
-use cofferdam_core::ids::LeaseKey;
+use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_core::name::QueueName;
 
 /// A reason to look at the tables.
@@ -16,6 +17,10 @@ pub enum Wake {
     },
     /// Someone asked for a running job to be cancelled.
     Cancel(LeaseKey),
+    /// Someone wants a worker to drain.
+    Drain(WorkerId),
+    /// Someone declared a worker dead.
+    Evict(WorkerId),
     /// The connection was lost and is there again: anything may have been missed.
     Reconnected,
 }
@@ -30,6 +35,8 @@ pub(crate) fn parse(payload: &str) -> Option<Wake> {
             let key = LeaseKey { job: job.parse().ok()?, run_lease: run_lease.parse().ok()? };
             Some(Wake::Cancel(key))
         }
+        "drain" => Some(Wake::Drain(rest.parse().ok()?)),
+        "evict" => Some(Wake::Evict(rest.parse().ok()?)),
         _ => None,
     }
 }
@@ -46,8 +53,15 @@ mod tests {
     }
 
     #[test]
+    fn workers_are_named_as_they_print_themselves() {
+        let worker = WorkerId::from_uuid(uuid::Uuid::from_u128(7));
+        assert_eq!(parse(&format!("drain:{worker}")), Some(Wake::Drain(worker)));
+        assert_eq!(parse(&format!("evict:{worker}")), Some(Wake::Evict(worker)));
+    }
+
+    #[test]
     fn what_cannot_be_read_wakes_nobody() {
-        for payload in ["", "ready", "ready:", "cancel:x#1", "cancel:x", "later:thing"] {
+        for payload in ["", "ready", "ready:", "cancel:x#1", "cancel:x", "drain:x", "later:thing"] {
             assert_eq!(parse(payload), None, "{payload}");
         }
         let queue = QueueName::new("images").unwrap();

@@ -82,6 +82,14 @@ impl Store {
         connect_one(&self.inner.options, &self.inner.settings).await
     }
 
+    /// A connection that is a worker's presence, and says so in `pg_stat_activity`: whoever cleans
+    /// up idle sessions should know it.
+    pub(crate) async fn connect_present(&self) -> Result<PgConnection, StoreError> {
+        let name = format!("{} presence", self.inner.settings.application_name);
+        let options = self.inner.options.clone().application_name(&name);
+        connect_one(&options, &self.inner.settings).await
+    }
+
     /// A pool of one connection, for what must not share connections with statements.
     pub(crate) async fn own_connection(&self) -> Result<PgPool, StoreError> {
         let options = PgPoolOptions::new()

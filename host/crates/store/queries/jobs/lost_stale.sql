@@ -8,7 +8,8 @@
 -- finishing at this moment are not lost: SKIP LOCKED also lets two sweeps run at once.
 -- In the order of the jobs, so that leases that cannot be ended do not hide those behind them.
 SELECT l.job_id, l.run_lease, l.worker_id, l.attempts, l.crashes, j.options,
-       k.settings AS kind_settings
+       k.settings AS kind_settings,
+       (EXTRACT(EPOCH FROM now() - l.heartbeat_at) * 1000)::bigint AS silent_ms
 FROM leases AS l
 JOIN jobs AS j ON j.id = l.job_id
 LEFT JOIN kinds AS k ON k.version_id = l.version_id AND k.name = j.kind

@@ -5,7 +5,7 @@
 -- $3  how many at most
 --
 -- Index: modules_by_name.
-SELECT m.id, m.name, m.created_at, current.name AS current,
+SELECT m.id, m.name, m.created_at, current.name AS current, current.quarantined_at,
        (
            SELECT count(*) FROM module_versions AS v
            WHERE v.module_id = m.id AND v.deleted_at IS NULL

@@ -3,6 +3,7 @@
 -- $1  module
 SELECT v.id, v.name, v.digest, v.size_bytes, v.world, v.imports, v.manifest, v.created_at,
        COALESCE(v.id = m.current_version_id, false) AS active,
+       v.quarantined_at, v.quarantine_reason,
        COALESCE(offered.kinds, '[]') AS kinds
 FROM module_versions AS v
 JOIN modules AS m ON m.id = v.module_id

@@ -1,4 +1,8 @@
 -- The registered workers, the longest there first.
-SELECT id, hostname, pid, version, queues, slots, occupied, draining, started_at, seen_at
-FROM workers
-ORDER BY started_at, id
+SELECT w.id, w.hostname, w.pid, w.version, w.queues, w.slots, w.occupied, w.leaked, w.draining,
+       w.started_at, w.seen_at, w.gone_since,
+       w.drain_requested_at IS NOT NULL AS drain_requested,
+       w.evicted_at IS NOT NULL AS evicted,
+       EXISTS (SELECT FROM worker_session AS s WHERE s.worker_id = w.id) AS session
+FROM workers AS w
+ORDER BY w.started_at, w.id

@@ -1,5 +1,6 @@
 //! Outcomes of attempts.
 
+use super::quarantine::judge;
 use super::settle::{Extent, Settled, settle, settle_apart};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -72,6 +73,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         match settle(&mut transaction, self.channel(), Some(worker), &batch, Extent::Full).await {
             Ok(settled) => {
+                judge(&mut transaction, &batch, &settled).await?;
                 transaction.commit().await?;
                 return Ok(settled);
             }
@@ -86,6 +88,7 @@ impl Store {
         }
         let mut transaction = self.begin().await?;
         let settled = settle_apart(&mut transaction, self.channel(), Some(worker), &batch).await?;
+        judge(&mut transaction, &batch, &settled).await?;
         transaction.commit().await?;
         Ok(settled)
     }

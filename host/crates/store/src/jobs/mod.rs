@@ -1,7 +1,7 @@
 //! Jobs, from the submission to the end and back.
 //!
 //! In the order of a job's life: `enqueue` -> `promote` -> `claim` -> `heartbeat` -> `finish`; and
-//! where that line breaks, `rescue`, `cancel`, `revive`. The rest reads.
+//! where that line breaks, `rescue`, `cancel`, `hold`, `revive`. The rest reads.
 
 mod attempt;
 mod cancel;
@@ -12,8 +12,10 @@ mod dlq;
 mod enqueue;
 mod finish;
 mod heartbeat;
+mod hold;
 mod list;
 mod promote;
+mod quarantine;
 mod rescue;
 mod revive;
 mod settle;

@@ -2,24 +2,29 @@
 
 use super::finish::{Finish, FinishEnd};
 use super::settle::settle_apart;
-use crate::convert::{count, from_json, length, millis};
+use crate::convert::{count, duration, from_json, length, millis};
 use crate::error::StoreError;
 use crate::store::Store;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::{Counters, Verdict};
-use cofferdam_core::history::{HARD_DEADLINE, HEARTBEAT_STALE};
+use cofferdam_core::history::{EVICTED, HARD_DEADLINE, HEARTBEAT_STALE, ORPHANED, WORKER_GONE};
 use cofferdam_core::ids::{JobId, LeaseKey, WorkerId};
 use cofferdam_core::job::JobOptions;
 use cofferdam_core::outcome::{Failure, Usage};
 use cofferdam_core::settings::KindSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
+use std::collections::HashMap;
 use std::time::Duration;
 use uuid::Uuid;
 
 const LOST_STALE: &str = include_str!("../../queries/jobs/lost_stale.sql");
 const LOST_LATE: &str = include_str!("../../queries/jobs/lost_late.sql");
+const LOST_GONE: &str = include_str!("../../queries/jobs/lost_gone.sql");
+const LOST_ORPHAN: &str = include_str!("../../queries/jobs/lost_orphan.sql");
+const LOST_EVICTED: &str = include_str!("../../queries/jobs/lost_evicted.sql");
 
 /// Which leases to rescue. The database's clock decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +40,56 @@ pub enum RescueKind {
         /// that takes a while to arrive.
         grace: Duration,
     },
+    /// Those whose worker has gone with its process, as `Presence::watch` saw it.
+    Crash {
+        /// For at least this long, from the first look to the last.
+        grace: Duration,
+    },
+    /// Those whose worker is not registered, or was evicted.
+    Orphan {
+        /// That were claimed at least this long ago: an eviction may overtake a claim.
+        grace: Duration,
+    },
+    /// Those of a worker that was evicted.
+    Evicted {
+        /// The worker.
+        worker: WorkerId,
+    },
 }
 
 impl RescueKind {
     fn failure(self) -> Failure {
-        match self {
-            Self::Heartbeat { .. } => Failure::new(FailureClass::Lost, "lost", HEARTBEAT_STALE),
-            Self::Deadline { .. } => {
-                Failure::new(FailureClass::Deadline, "deadline", HARD_DEADLINE)
-            }
-        }
+        let (class, code, message) = match self {
+            Self::Heartbeat { .. } => (FailureClass::Lost, "heartbeat_stale", HEARTBEAT_STALE),
+            Self::Deadline { .. } => (FailureClass::Deadline, "hard_deadline", HARD_DEADLINE),
+            Self::Crash { .. } => (FailureClass::Lost, "worker_gone", WORKER_GONE),
+            Self::Orphan { .. } => (FailureClass::Lost, "orphaned", ORPHANED),
+            Self::Evicted { .. } => (FailureClass::Lost, "evicted", EVICTED),
+        };
+        Failure::new(class, code, message)
+    }
+
+    /// Locks up to `limit` of these leases, of the jobs behind `after`.
+    async fn lock(
+        self,
+        connection: &mut PgConnection,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let query = match self {
+            Self::Heartbeat { staleness } => sqlx::query_as(LOST_STALE).bind(millis(staleness)),
+            Self::Deadline { grace } => sqlx::query_as(LOST_LATE).bind(millis(grace)),
+            Self::Crash { grace } => sqlx::query_as(LOST_GONE).bind(millis(grace)),
+            Self::Orphan { grace } => sqlx::query_as(LOST_ORPHAN).bind(millis(grace)),
+            Self::Evicted { worker } => sqlx::query_as(LOST_EVICTED).bind(worker.as_uuid()),
+        };
+        let query = query.bind(length(limit)).bind(after.map(JobId::as_uuid));
+        Ok(query.fetch_all(connection).await?)
     }
 }
 
 /// What one batch of a sweep found. A sweep is over when a batch is smaller than its limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rescued {
     /// How many leases were looked at.
     pub seen: usize,
@@ -58,6 +98,8 @@ pub struct Rescued {
     /// The last job that was looked at, behind which the next batch starts; `None` when there was
     /// none.
     pub last: Option<JobId>,
+    /// The time since the last heartbeat, of each that ended.
+    pub recovery: Vec<Duration>,
 }
 
 /// A lease to decide about.
@@ -84,6 +126,7 @@ struct Row {
     crashes: i32,
     options: Json<Value>,
     kind_settings: Option<Json<Value>>,
+    silent_ms: i64,
 }
 
 impl Row {
@@ -130,32 +173,25 @@ impl Store {
         limit: usize,
         decide: &(dyn Fn(&LostLease) -> Verdict + Sync),
     ) -> Result<Rescued, StoreError> {
-        let (statement, overdue) = match kind {
-            RescueKind::Heartbeat { staleness } => (LOST_STALE, staleness),
-            RescueKind::Deadline { grace } => (LOST_LATE, grace),
-        };
         let mut transaction = self.begin().await?;
-        let rows: Vec<Row> = sqlx::query_as(statement)
-            .bind(millis(overdue))
-            .bind(length(limit))
-            .bind(after.map(JobId::as_uuid))
-            .fetch_all(&mut *transaction)
-            .await?;
+        let rows = kind.lock(&mut transaction, after, limit).await?;
         let Some(last) = rows.last().map(|row| JobId::from_uuid(row.job_id)) else {
             return Ok(Rescued::default());
         };
         let seen = rows.len();
-        let batch: Vec<_> = rows
-            .into_iter()
-            .map(|row| {
-                let lease = row.lost();
-                let end = FinishEnd::Failed { failure: kind.failure(), verdict: decide(&lease) };
-                Finish { key: lease.key, end, usage: Usage::default() }
-            })
-            .collect();
+        let mut batch = Vec::with_capacity(seen);
+        let mut silent = HashMap::with_capacity(seen);
+        for row in rows {
+            let silence = duration(row.silent_ms);
+            let lease = row.lost();
+            silent.insert(lease.key, silence);
+            let end = FinishEnd::Failed { failure: kind.failure(), verdict: decide(&lease) };
+            batch.push(Finish { key: lease.key, end, usage: Usage::default() });
+        }
         let batch: Vec<_> = batch.iter().collect();
         let settled = settle_apart(&mut transaction, self.channel(), None, &batch).await?;
         transaction.commit().await?;
-        Ok(Rescued { seen, ended: settled.len(), last: Some(last) })
+        let recovery = settled.keys().filter_map(|key| silent.get(key).copied()).collect();
+        Ok(Rescued { seen, ended: settled.len(), last: Some(last), recovery })
     }
 }

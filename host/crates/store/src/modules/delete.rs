@@ -1,4 +1,4 @@
-//! Which version is current, and which are no more.
+//! Which version is current, which may run, and which are no more.
 
 use super::publish::lock_digest;
 use crate::error::StoreError;
@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 const JOBS_IN_USE: &str = include_str!("../../queries/modules/jobs_in_use.sql");
 const DELETE_VERSIONS: &str = include_str!("../../queries/modules/delete_versions.sql");
+const LIFT: &str = include_str!("../../queries/quarantine/lift.sql");
 const DELETE_BLOB: &str = include_str!("../../queries/modules/delete_blob.sql");
 /// Locks the module, as a publication does.
 const LOCK: &str = "SELECT id FROM modules \
@@ -38,6 +39,22 @@ impl Store {
         sqlx::query(ACTIVATE).bind(module).bind(id).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(())
+    }
+
+    /// Lifts the quarantine of a version, and forgets what it did: its jobs become claimable with
+    /// the next sweep. `false`: it was not in quarantine.
+    pub async fn lift_version(
+        &self,
+        tenant: TenantId,
+        name: &ModuleName,
+        version: &VersionName,
+    ) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let module = lock(&mut transaction, tenant, name).await?;
+        let id = find_version(&mut transaction, module, name, version).await?;
+        let lifted = sqlx::query(LIFT).bind(id).fetch_optional(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(lifted.is_some())
     }
 
     /// Deletes a version, unless jobs that have not ended need it. When it is current, none is

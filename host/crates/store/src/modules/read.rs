@@ -27,6 +27,8 @@ pub struct ModuleSummary {
     pub name: ModuleName,
     /// The version that is current.
     pub current: Option<VersionName>,
+    /// Since when that one is in quarantine.
+    pub quarantined_at: Option<Time>,
     /// How many versions it has.
     pub versions: u64,
     /// When its first version was published.
@@ -81,6 +83,10 @@ pub struct VersionDetail {
     pub created_at: Time,
     /// Whether it is current.
     pub active: bool,
+    /// Since when no claim takes its jobs, because its guests kill the processes that they run in.
+    pub quarantined_at: Option<Time>,
+    /// What it did.
+    pub quarantine_reason: Option<String>,
     /// What it handles, and the options of each kind, by name.
     pub kinds: Vec<(KindInfo, KindSettings)>,
 }
@@ -91,6 +97,7 @@ struct SummaryRow {
     name: String,
     created_at: Time,
     current: Option<String>,
+    quarantined_at: Option<Time>,
     versions: i64,
     kinds: Vec<String>,
 }
@@ -106,6 +113,8 @@ struct VersionRow {
     manifest: Json<Value>,
     created_at: Time,
     active: bool,
+    quarantined_at: Option<Time>,
+    quarantine_reason: Option<String>,
     kinds: Json<Value>,
 }
 
@@ -118,6 +127,7 @@ impl TryFrom<SummaryRow> for ModuleSummary {
             id: ModuleId::from_uuid(row.id),
             name: convert("module's name", row.name)?,
             current: row.current.map(|name| convert("version's name", name)).transpose()?,
+            quarantined_at: row.quarantined_at,
             versions: unsigned(row.versions),
             created_at: row.created_at,
             kinds: kinds.collect::<Result<_, _>>()?,
@@ -139,6 +149,8 @@ impl TryFrom<VersionRow> for VersionDetail {
             manifest: from_json("manifest", row.manifest)?,
             created_at: row.created_at,
             active: row.active,
+            quarantined_at: row.quarantined_at,
+            quarantine_reason: row.quarantine_reason,
             kinds: from_json("kinds", row.kinds)?,
         })
     }
