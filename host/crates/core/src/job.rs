@@ -212,6 +212,7 @@ impl JobOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn options_have_bounds() {
@@ -229,6 +230,15 @@ mod tests {
         assert_eq!(refused(nul), OptionError::Nul("the metadata"));
         let flood = JobOptions { args: vec!["x".repeat(MAX_ARGS_BYTES)], ..JobOptions::default() };
         assert_eq!(refused(flood), OptionError::Args);
+    }
+
+    /// S18: no job may ask to run without a deadline.
+    #[test]
+    fn a_deadline_of_nothing_is_refused() {
+        let limits = LimitWish { deadline: Some(Duration::ZERO), ..LimitWish::default() };
+        let error = JobOptions { limits, ..JobOptions::default() }.check().unwrap_err();
+        assert_eq!(error, OptionError::ZeroLimit("the deadline"));
+        assert_eq!(error.field(), "deadline");
     }
 
     #[test]

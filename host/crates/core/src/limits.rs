@@ -143,6 +143,16 @@ impl LimitWish {
 mod tests {
     use super::*;
 
+    /// S16, S89: nobody asked for anything, and the attempt is bounded all the same.
+    #[test]
+    fn an_attempt_that_nobody_limited_has_five_minutes_and_every_other_bound() {
+        let limits = Limits::default().with(&LimitWish::default()).capped(&Limits::caps());
+        assert_eq!(limits, Limits::default());
+        assert_eq!(limits.deadline, Duration::from_mins(5));
+        assert!(limits.fuel > 0 && limits.memory_bytes > 0);
+    }
+
+    /// S17: job over kind, below the cap.
     #[test]
     fn the_job_wins_and_the_tenant_caps() {
         let job = LimitWish { deadline: Some(Duration::from_secs(9_999)), ..LimitWish::default() };
