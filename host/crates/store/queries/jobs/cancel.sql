@@ -16,12 +16,30 @@ from_scheduled AS (
     WHERE job_id = $1 AND tenant_id = $2
     RETURNING job_id, tenant_id, queue_id, priority, run_lease, attempts, crashes
 ),
+from_held AS (
+    DELETE FROM held
+    WHERE job_id = $1 AND tenant_id = $2
+    RETURNING job_id, tenant_id, queue_id, priority, run_lease, attempts, crashes
+),
+from_suspended AS (
+    DELETE FROM suspended
+    WHERE job_id = $1 AND tenant_id = $2
+    RETURNING job_id, tenant_id, queue_id, priority, run_lease, attempts, crashes
+),
 cancelled AS (
     INSERT INTO ended (job_id, tenant_id, queue_id, priority, state, cause, finished_at, run_lease,
                        attempts, crashes)
     SELECT job_id, tenant_id, queue_id, priority, 'cancelled', 'user', now(), run_lease,
            attempts, crashes
-    FROM (SELECT * FROM from_ready UNION ALL SELECT * FROM from_scheduled) AS waiting
+    FROM (
+        SELECT * FROM from_ready
+        UNION ALL
+        SELECT * FROM from_scheduled
+        UNION ALL
+        SELECT * FROM from_held
+        UNION ALL
+        SELECT * FROM from_suspended
+    ) AS waiting
     RETURNING job_id
 ),
 forgotten AS (

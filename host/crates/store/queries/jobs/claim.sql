@@ -20,6 +20,10 @@
 -- The lock on the lane's row makes one claimer at a time responsible for a lane, so that job rows
 -- need no locks. It is not what makes a claim exclusive: a claimer whose snapshot is older than
 -- another's commit may still choose the same rows, and then deletes none of them.
+--
+-- Jobs of a version that is in quarantine get no lease: they move to `held`, and come back as rows
+-- that say so, so that a pass that met nothing else is not taken for one that found nothing. A
+-- worker that was evicted finds no lane.
 WITH RECURSIVE
 remembered AS MATERIALIZED (
     SELECT queue_id, priority, run_at, job_id
@@ -59,6 +63,7 @@ lane AS (
     )
       AND q.paused_at IS NULL
       AND (cardinality($2::text[]) = 0 OR q.name = ANY ($2::text[]))
+      AND NOT EXISTS (SELECT FROM workers AS me WHERE me.id = $1 AND me.evicted_at IS NOT NULL)
     ORDER BY q.id <= $5, q.id
     LIMIT $4
     FOR NO KEY UPDATE SKIP LOCKED
@@ -100,7 +105,10 @@ claimed AS (
 ),
 work AS MATERIALIZED (
     SELECT c.*,
-           j.module_id, j.kind, j.created_at, j.options, j.payload,
+           v.quarantined_at IS NOT NULL AS held,
+           j.version_id IS NOT NULL AS pinned,
+           j.module_id, j.kind, j.created_at, j.options,
+           CASE WHEN v.quarantined_at IS NULL THEN j.payload ELSE '' END AS payload,
            m.name AS module,
            v.id AS version_id, v.name AS version_name, v.digest, v.world,
            v.manifest -> 'grants' AS grants,
@@ -119,6 +127,16 @@ leased AS (
     SELECT job_id, tenant_id, queue_id, priority, $1, version_id, run_lease,
            attempts, crashes, now(), now(), now() + deadline_ms * INTERVAL '1 millisecond'
     FROM work
+    WHERE NOT held
+),
+put_by AS (
+    INSERT INTO held (job_id, tenant_id, queue_id, priority, version_id, pinned, run_at, run_lease,
+                      attempts, crashes)
+    SELECT job_id, tenant_id, queue_id, priority, version_id, pinned, run_at, run_lease - 1,
+           attempts, crashes
+    FROM work
+    WHERE held
+    ON CONFLICT DO NOTHING
 )
 SELECT work.*,
        t.name AS tenant,
@@ -135,5 +153,5 @@ SELECT work.*,
 FROM work
 JOIN tenants AS t ON t.id = work.tenant_id
 JOIN queues AS q ON q.id = work.queue_id
-LEFT JOIN checkpoints AS checkpoint ON checkpoint.job_id = work.job_id
+LEFT JOIN checkpoints AS checkpoint ON checkpoint.job_id = work.job_id AND NOT work.held
 ORDER BY work.priority, work.run_at, work.job_id

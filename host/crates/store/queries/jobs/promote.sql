@@ -4,7 +4,8 @@
 -- $2  the channel to notify
 --
 -- Index: scheduled_by_due. `run_at` is the time at which the job became due, so that a late
--- promotion does not cost it its place.
+-- promotion does not cost it its place. A job that is claimable already, which must not be, is left
+-- as it is there, so that it does not stand in the way of the others.
 WITH due AS MATERIALIZED (
     SELECT job_id
     FROM scheduled
@@ -24,6 +25,7 @@ moved AS (
     INSERT INTO ready (job_id, tenant_id, queue_id, priority, run_at, run_lease, attempts, crashes)
     SELECT job_id, tenant_id, queue_id, priority, due_at, run_lease, attempts, crashes
     FROM taken
+    ON CONFLICT DO NOTHING
     RETURNING queue_id
 ),
 woken AS (
@@ -31,4 +33,4 @@ woken AS (
     FROM queues AS q
     WHERE q.id IN (SELECT queue_id FROM moved)
 )
-SELECT count(*) AS moved, (SELECT count(*) FROM woken) AS woken FROM moved
+SELECT count(*) AS moved, (SELECT count(*) FROM woken) AS woken FROM taken

@@ -2,6 +2,7 @@
 --
 -- $1  names of the queues to serve; empty for all
 -- $2  how long to wait, as Postgres writes durations; after it, the statement fails
+-- $3  the worker, which waits for nothing when it was evicted
 --
 -- A claimer that found every lane taken would otherwise sleep until the next poll. One lane only:
 -- waiting for several in turn could deadlock. The lock is gone with this statement; the claim is
@@ -29,5 +30,6 @@ CROSS JOIN bounded
 WHERE q.id IN (SELECT queue_id FROM lane_with_work)
   AND q.paused_at IS NULL
   AND (cardinality($1::text[]) = 0 OR q.name = ANY ($1::text[]))
+  AND NOT EXISTS (SELECT FROM workers AS me WHERE me.id = $3 AND me.evicted_at IS NOT NULL)
 LIMIT 1
 FOR NO KEY UPDATE OF q

@@ -13,6 +13,10 @@ SELECT count(*) FROM (
         UNION ALL
         SELECT job_id, NULL FROM scheduled
         UNION ALL
+        SELECT job_id, NULL FROM held
+        UNION ALL
+        SELECT job_id, version_id FROM suspended
+        UNION ALL
         SELECT job_id, version_id FROM leases
     ) AS live
     JOIN jobs AS j ON j.id = live.job_id

@@ -17,6 +17,7 @@ use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
 use cofferdam_core::settings::KindSettings;
 use serde_json::Value;
 use sqlx::types::Json;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -33,6 +34,9 @@ const MAX_WAITS: usize = 16;
 /// How long one of these waits may take, as Postgres writes it. A claimer that is stuck in the
 /// middle of its transaction costs the others this much, and then a wait for the next poll.
 const LANE_WAIT: &str = "100ms";
+/// How long a claim goes on that meets only jobs of quarantined versions. Each step puts some more
+/// of them by, so that even a long backlog of theirs is out of the way after a few claims.
+const HOLDING: Duration = Duration::from_secs(1);
 /// SQLSTATE of a lock that did not become free in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
@@ -124,6 +128,7 @@ struct Row {
     checkpoint: Option<Vec<u8>>,
     claimed_at: Time,
     chosen: i64,
+    held: bool,
     lanes: Vec<i64>,
 }
 
@@ -182,6 +187,8 @@ impl Row {
 struct Pass {
     jobs: Vec<Claimed>,
     short: bool,
+    /// The lanes in which it met jobs of quarantined versions.
+    held: Vec<i64>,
 }
 
 impl Store {
@@ -190,8 +197,9 @@ impl Store {
     ///
     /// An empty answer means that there was nothing to claim, or only what another claimer has kept
     /// locked for longer than a claim should take. A short one does not: ask again
-    /// while there is room. (Only when the index is full of dead entries, jobs in queues that this
-    /// claimer does not know yet may have to wait for a few more calls.)
+    /// while there is room. (Only when the index is full of dead entries, or when tens of thousands
+    /// of jobs of a version in quarantine lie in front, others may have to wait for a few more
+    /// calls.) A worker that was evicted gets nothing.
     pub async fn claim(
         &self,
         request: &ClaimRequest,
@@ -200,9 +208,16 @@ impl Store {
         if request.max == 0 {
             return Ok(Vec::new());
         }
-        let mut from_head = cursor.wants_head(Instant::now());
-        for _ in 0..MAX_WAITS {
+        let started = Instant::now();
+        let mut from_head = cursor.wants_head(started);
+        let mut waits = 0;
+        while waits < MAX_WAITS {
             let pass = self.pass(request, request.max, from_head, cursor).await?;
+            if pass.jobs.is_empty() && !pass.held.is_empty() && started.elapsed() < HOLDING {
+                self.hold(&pass.held).await?;
+                continue;
+            }
+            waits += 1;
             // What there is starts at once; the caller asks again where there may be more.
             if !pass.short || !pass.jobs.is_empty() {
                 return Ok(pass.jobs);
@@ -248,17 +263,26 @@ impl Store {
         let chosen = rows.first().map_or(0, |row| row.chosen);
         let short = chosen < length(room);
         let taken: Vec<_> = rows.iter().map(Row::taken).collect();
+        let held: BTreeSet<_> =
+            rows.iter().filter(|row| row.held).map(|row| row.queue_id).collect();
         if let Some(row) = rows.first() {
             cursor.meet(&row.lanes);
         }
         cursor.learn(&taken, rows.first().map(|row| row.claimed_at), short, from_head);
-        Ok(Pass { jobs: self.readable(request.worker, rows, started).await, short })
+        let leased = rows.into_iter().filter(|row| !row.held);
+        let jobs = self.readable(request.worker, leased, started).await;
+        Ok(Pass { jobs, short, held: held.into_iter().collect() })
     }
 
     /// A row that this version cannot read must not cost the others their lease, nor be tried for
     /// ever: its job ends as not runnable, with the reason in its history.
-    async fn readable(&self, worker: WorkerId, rows: Vec<Row>, sent: Instant) -> Vec<Claimed> {
-        let mut jobs = Vec::with_capacity(rows.len());
+    async fn readable(
+        &self,
+        worker: WorkerId,
+        rows: impl Iterator<Item = Row> + Send,
+        sent: Instant,
+    ) -> Vec<Claimed> {
+        let mut jobs = Vec::with_capacity(rows.size_hint().1.unwrap_or(0));
         let mut refused = Vec::new();
         for row in rows {
             let (key, counters) = (row.key(), row.counters());
@@ -281,6 +305,7 @@ impl Store {
         let lane: Result<Option<i64>, sqlx::Error> = sqlx::query_scalar(WAIT_FOR_LANE)
             .bind(queue_names(request))
             .bind(LANE_WAIT)
+            .bind(request.worker.as_uuid())
             .fetch_optional(self.pool())
             .await;
         match lane {
