@@ -170,6 +170,11 @@ impl Inbox {
         self.host_call.set(None);
     }
 
+    /// Which turn it is, in a way that tells it from all others; 0 between turns.
+    pub(crate) fn turn_mark(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
     /// How long the present turn has lasted.
     pub(crate) fn turn(&self) -> Duration {
         self.turn_at(Instant::now())

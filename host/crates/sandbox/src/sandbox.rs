@@ -91,11 +91,11 @@ impl Sandbox {
         self.0.threads.stuck(past)
     }
 
-    /// Gives a stuck thread up, by its [`StuckThread::thread`]: another takes its place, and new
+    /// Gives up a thread that [`Sandbox::stuck`] found, by its [`StuckThread::thread`]: another takes its place, and new
     /// attempts go there. The attempts on the thread stay, hold what they hold, and have no
     /// effects any more; should it ever come out of its turn, they end as `lost` and it ends.
     ///
-    /// Answers whether it was replaced: not when it has come out of its turn meanwhile, nor when
+    /// Answers whether it was replaced: not when it has come out of that turn meanwhile, nor when
     /// it was replaced before.
     ///
     /// # Errors

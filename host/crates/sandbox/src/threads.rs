@@ -6,6 +6,7 @@ use crate::settings::MAX_THREADS;
 use crate::status::{StartError, StuckThread};
 use crate::thread::GuestThread;
 use crate::ticker::Ticker;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ struct Post {
     number: usize,
     inbox: Arc<Inbox>,
     thread: JoinHandle<()>,
+    /// The turn in which it was last found stuck.
+    stuck_in: AtomicU64,
 }
 
 /// Some of what is known of the threads at one moment.
@@ -87,6 +90,8 @@ impl Threads {
         let now = Instant::now();
         let roster = self.read();
         let stuck = roster.serving.iter().filter_map(|post| {
+            // Before its length: a later turn than this mark's is a shorter one.
+            post.stuck_in.store(post.inbox.turn_mark(), Ordering::Relaxed);
             let since = post.inbox.turn_at(now);
             (since > Duration::ZERO && since >= past).then(|| StuckThread {
                 thread: post.number,
@@ -99,14 +104,17 @@ impl Threads {
     }
 
     /// Gives a thread up and starts another in its place. Answers whether it did: a thread that
-    /// is not stuck any more stays.
+    /// is not in the turn any more in which it was found stuck stays.
     pub(crate) fn replace(&self, number: usize) -> Result<bool, StartError> {
         let mut roster = self.change();
         roster.leaked.retain(|post| !post.thread.is_finished());
         let place = roster.serving.iter().position(|post| post.number == number);
         let Some(place) = place else { return Ok(false) };
-        let stuck = roster.serving.get(place);
-        if stuck.is_none_or(|post| post.inbox.turn() <= LONG_TURN) {
+        let stuck = roster.serving.get(place).is_some_and(|post| {
+            let mark = post.inbox.turn_mark();
+            mark != 0 && mark == post.stuck_in.load(Ordering::Relaxed)
+        });
+        if !stuck {
             return Ok(false);
         }
         if roster.leaked.len() >= MAX_THREADS {
@@ -145,7 +153,8 @@ impl Threads {
             self.io.clone(),
         );
         roster.started += 1;
-        Ok(Post { number, inbox, thread: thread.map_err(StartError::Thread)? })
+        let thread = thread.map_err(StartError::Thread)?;
+        Ok(Post { number, inbox, thread, stuck_in: AtomicU64::new(0) })
     }
 
     /// Every change of the roster is a single step, so one that panicked left nothing half done.
