@@ -3,6 +3,6 @@ SELECT w.id, w.hostname, w.pid, w.version, w.queues, w.slots, w.occupied, w.leak
        w.started_at, w.seen_at, w.gone_since,
        w.drain_requested_at IS NOT NULL AS drain_requested,
        w.evicted_at IS NOT NULL AS evicted,
-       EXISTS (SELECT FROM worker_session AS s WHERE s.worker_id = w.id) AS session
+       w.id IN (SELECT s.worker_id FROM worker_session AS s) AS session
 FROM workers AS w
 ORDER BY w.started_at, w.id

@@ -1,15 +1,12 @@
 //! Heartbeats, and what must not keep them from renewing leases.
 
-use crate::support::{House, TENANT, execute, worker};
+use crate::support::{BOUND, House, TENANT, execute, worker};
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_store::{Beat, Store, StoreError, StoreSettings};
 use cofferdam_testkit::wait_for;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use std::time::Duration;
-
-/// How long whatever should happen at once may take.
-const BOUND: Duration = Duration::from_secs(20);
 
 const fn beat(key: LeaseKey, renewed: bool) -> Beat {
     Beat { key, cancel: false, renewed }

@@ -20,6 +20,8 @@ mod finish;
 #[cfg(test)]
 mod heartbeat;
 #[cfg(test)]
+mod leader;
+#[cfg(test)]
 mod list;
 #[cfg(test)]
 mod listen;
@@ -34,6 +36,10 @@ mod operations;
 #[cfg(test)]
 mod overload;
 #[cfg(test)]
+mod presence;
+#[cfg(test)]
 mod rescue;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod workers;

@@ -1,7 +1,6 @@
-//! Queues, workers, partitions.
+//! Queues, partitions.
 
 use crate::support::{House, TENANT, completed, queue, worker};
-use cofferdam_store::WorkerRow;
 use sqlx::AssertSqlSafe;
 
 #[tokio::test]
@@ -19,33 +18,6 @@ async fn queues_tell_their_depth_up_to_a_bound() {
     assert_eq!(queues[1].name, queue("later"));
     assert!(queues[1].oldest_ready.is_none() && queues[1].paused_at.is_some());
     assert!(!house.store.resume_queue(TENANT, &queue("nobodys")).await.unwrap());
-}
-
-#[tokio::test]
-async fn a_worker_registers_renews_and_leaves() {
-    let house = House::new().await;
-    let row = WorkerRow {
-        id: worker(),
-        hostname: "host\0".to_owned(),
-        pid: u32::MAX,
-        version: "0.1.0".to_owned(),
-        slots: 8,
-        queues: vec![queue("images")],
-        occupied: 0,
-        draining: false,
-    };
-    house.store.register_worker(&row).await.unwrap();
-    let first = house.store.workers().await.unwrap().remove(0);
-    let busy = WorkerRow { occupied: 5, draining: true, ..row.clone() };
-    house.store.register_worker(&busy).await.unwrap();
-
-    let [seen] = house.store.workers().await.unwrap().try_into().unwrap();
-    assert_eq!((seen.id, seen.pid, seen.slots, seen.occupied), (row.id, u32::MAX, 8, 5));
-    assert!(seen.draining && seen.seen_at > first.seen_at);
-    assert_eq!((seen.started_at, &seen.queues), (first.started_at, &row.queues));
-
-    house.store.remove_worker(row.id).await.unwrap();
-    assert!(house.store.workers().await.unwrap().is_empty());
 }
 
 #[tokio::test]

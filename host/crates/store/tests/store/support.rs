@@ -14,7 +14,7 @@ use cofferdam_core::settings::KindSettings;
 use cofferdam_core::state::JobState;
 use cofferdam_store::{
     ClaimCursor, ClaimRequest, Claimed, EnqueueJob, Enqueued, Finish, FinishEnd, JobDetail,
-    NewVersion, Published, RescueKind, Store,
+    NewVersion, Presence, Published, RescueKind, Store, WorkerInfo, WorkerRow,
 };
 use cofferdam_testkit::TestDb;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -22,6 +22,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 pub(crate) const TENANT: TenantId = TenantId::DEFAULT;
+
+/// How long whatever should happen at once may take.
+pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// What an attempt of these tests used.
 pub(crate) const USAGE: Usage = Usage {
@@ -116,6 +119,33 @@ impl House {
         self.store.rescue(kind, None, limit, &decide(class)).await.unwrap().ended
     }
 
+    /// Registers a new worker.
+    pub(crate) async fn register(&self) -> WorkerId {
+        let row = worker_row(worker());
+        self.store.register_worker(&row).await.unwrap();
+        row.id
+    }
+
+    /// A worker that is registered and has its session.
+    pub(crate) async fn present(&self) -> (WorkerId, Presence) {
+        let id = self.register().await;
+        (id, self.enter(id).await)
+    }
+
+    /// Gives a registered worker a session.
+    pub(crate) async fn enter(&self, id: WorkerId) -> Presence {
+        let mut presence = self.store.presence(id);
+        let registration = presence.renew(&worker_row(id), BOUND).await.unwrap();
+        assert!(registration.here && registration.locked);
+        presence
+    }
+
+    /// What the register says of a worker.
+    pub(crate) async fn worker_info(&self, id: WorkerId) -> WorkerInfo {
+        let workers = self.store.workers().await.unwrap();
+        workers.into_iter().find(|worker| worker.id == id).unwrap()
+    }
+
     pub(crate) async fn state(&self, job: JobId) -> JobState {
         self.store.job_state(TENANT, job).await.unwrap().unwrap()
     }
@@ -160,6 +190,20 @@ pub(crate) fn job_id() -> JobId {
 
 pub(crate) fn worker() -> WorkerId {
     WorkerId::from_uuid(Uuid::now_v7())
+}
+
+pub(crate) fn worker_row(id: WorkerId) -> WorkerRow {
+    WorkerRow {
+        id,
+        hostname: "host".to_owned(),
+        pid: 7,
+        version: "0.1.0".to_owned(),
+        slots: 8,
+        queues: Vec::new(),
+        occupied: 0,
+        draining: false,
+        leaked: 0,
+    }
 }
 
 pub(crate) fn kind(name: &str) -> KindName {
