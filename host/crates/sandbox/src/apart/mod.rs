@@ -1,0 +1,25 @@
+//! Attempts in a process of their own.
+//!
+//! A job whose attempt was lost once may be the reason for it: its guest may have found a bug of
+//! the engine, or a way to use up the machine's memory. It runs next as the only guest of a child
+//! process, which dies alone. The two processes are the same executable and talk in frames over
+//! the child's standard input and output. The child has no database and no secret, and what it
+//! says is checked as if the guest itself had written it.
+
+mod chatter;
+mod child;
+mod claims;
+mod clocks;
+mod confine;
+mod forward;
+mod frame;
+mod parent;
+mod process;
+mod protocol;
+mod reins;
+mod settings;
+mod supervisor;
+
+pub use child::{ServeError, serve};
+pub use parent::{Apart, ApartRunning};
+pub use settings::ApartSettings;
