@@ -3,6 +3,8 @@
 use crate::error::chain;
 use crate::execute::Executor;
 use crate::inflight::InFlight;
+use crate::moment::Moment;
+use crate::stop::{Stop, StopReason};
 use cofferdam_core::ids::WorkerId;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::name::QueueName;
@@ -80,6 +82,7 @@ impl Claimer {
             default_deadline: self.default_deadline,
             deadline_cap: self.caps.deadline,
         };
+        let before = Moment::now();
         let claimed = self.store.claim(&request, cursor).await?;
         let count = claimed.len();
         if count > 0 {
@@ -87,7 +90,7 @@ impl Claimer {
         }
         // Every lease is in the table before the first guest starts, so that none is ever unbeaten.
         for job in &claimed {
-            self.inflight.insert(job.key, job.sent);
+            self.inflight.insert(job.key, before.at(job.sent));
         }
         for job in claimed {
             let Ok(slot) = self.slots.clone().try_acquire_owned() else {
@@ -103,16 +106,21 @@ impl Claimer {
     }
 }
 
-/// Passes notifications on: new work to the claimer, cancels to the guests.
+/// Passes notifications on: new work to the claimer, cancels to the guests, orders to the worker.
 pub(crate) async fn listen(
     mut listener: Listener,
+    worker: WorkerId,
     inflight: Arc<InFlight>,
     wake: Arc<Notify>,
+    orders: Stop,
     stop: CancellationToken,
 ) {
     while let Some(event) = stop.run_until_cancelled(listener.recv()).await {
         match event {
             Wake::Cancel(key) => inflight.cancel(key),
+            Wake::Drain(who) if who == worker => orders.give(StopReason::Drain),
+            Wake::Evict(who) if who == worker => orders.give(StopReason::Evicted),
+            Wake::Drain(_) | Wake::Evict(_) => {}
             // What was notified while the connection was away is lost: look for work instead.
             // Cancels come with the next heartbeat.
             Wake::Ready { .. } | Wake::Reconnected => wake.notify_one(),

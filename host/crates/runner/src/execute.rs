@@ -1,5 +1,6 @@
 //! Runs one claimed job: from the claim to an outcome that is on its way to the database.
 
+use crate::alone::Alone;
 use crate::error::chain;
 use crate::finish::Ended;
 use crate::host::Host;
@@ -8,13 +9,13 @@ use crate::logs::Buffers;
 use crate::modules::{CheckError, LoadError, Modules};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::fail_attempt;
-use cofferdam_core::history::bounded;
+use cofferdam_core::history::{PROCESS_DIED, bounded};
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::module::World;
 use cofferdam_core::outcome::{End, Failure, Outcome, RetryAdvice, Usage};
 use cofferdam_core::settings::{KindSettings, limits, retry_policy};
-use cofferdam_sandbox::{Attempt, JobInfo, KillReason, Prepared};
+use cofferdam_sandbox::{Apart, Attempt, JobInfo, KillReason, Prepared, Reins};
 use cofferdam_store::{Claimed, Finish, FinishEnd, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ const MAX_LATE_LOADS: u32 = 3;
 pub(crate) struct Executor {
     pub(crate) store: Store,
     pub(crate) modules: Modules,
+    /// Where suspects run; `None`: here.
+    pub(crate) alone: Option<Alone>,
     pub(crate) inflight: Arc<InFlight>,
     pub(crate) buffers: Arc<Buffers>,
     pub(crate) caps: Limits,
@@ -57,8 +60,11 @@ impl Executor {
         let outcome = self.outcome(claimed, &kind).await;
         let end = match outcome.end {
             End::Completed(output) => FinishEnd::Completed(output),
-            // The lease is someone else's now, and so is the job.
-            End::Failed(failure) if failure.class == FailureClass::Lost => {
+            // The lease is someone else's now, and so is the job. Not so when the guest's own
+            // process died: then this is how everybody else hears of it.
+            End::Failed(failure)
+                if failure.class == FailureClass::Lost && failure.code != PROCESS_DIED =>
+            {
                 self.buffers.finish(&self.store, std::iter::once(key)).await;
                 return;
             }
@@ -71,6 +77,7 @@ impl Executor {
                 FinishEnd::Failed { failure, verdict }
             }
         };
+        self.inflight.ended(key);
         let finish = Finish { key, end, usage: outcome.usage };
         if self.outcomes.send(Ended { finish, slot }).is_err() {
             // The writer outlives every attempt, so this is a defect; the lease will be rescued.
@@ -99,13 +106,13 @@ impl Executor {
                     "loading the component took too much of the deadline",
                 ))
             }
-            Ok((claimed, prepared)) => self.attempt(&prepared, claimed, kind).await,
+            Ok((claimed, place)) => self.attempt(place, claimed, kind).await,
             Err(failure) => failed(failure),
         }
     }
 
     /// Has everything at hand that the attempt needs, or says why it cannot run.
-    async fn prepare(&self, mut claimed: Claimed) -> Result<(Claimed, Prepared), Failure> {
+    async fn prepare(&self, mut claimed: Claimed) -> Result<(Claimed, Place<'_>), Failure> {
         let not_runnable = |code: &str, message: String| {
             Err(Failure::new(FailureClass::NotRunnable, code, message))
         };
@@ -133,8 +140,16 @@ impl Executor {
                 Err(CheckError::Store(error)) => return Err(unread(&error)),
             }
         }
-        match self.modules.get(digest).await {
-            Ok(prepared) => Ok((claimed, prepared)),
+        let alone = self.alone.as_ref().filter(|_| Alone::is_for(claimed.counters));
+        let place = match alone {
+            Some(alone) => {
+                let component = alone.component(digest).await;
+                component.map(|component| Place::Apart(alone.apart(), component))
+            }
+            None => self.modules.get(digest).await.map(Place::Here),
+        };
+        match place {
+            Ok(place) => Ok((claimed, place)),
             Err(error @ (LoadError::Missing(_) | LoadError::Corrupt { .. })) => {
                 not_runnable("no-component", error.to_string())
             }
@@ -146,7 +161,34 @@ impl Executor {
         }
     }
 
-    async fn attempt(&self, prepared: &Prepared, claimed: Claimed, kind: &KindSettings) -> Outcome {
+    async fn attempt(&self, place: Place<'_>, claimed: Claimed, kind: &KindSettings) -> Outcome {
+        let key = claimed.key;
+        let attempt = self.as_attempt(claimed, kind);
+        let (reins, outcome): (Arc<dyn Reins>, BoxFuture<'_, Outcome>) = match place {
+            Place::Here(prepared) => {
+                let running = self.modules.sandbox().run(&prepared, attempt);
+                (Arc::new(running.kill.clone()), Box::pin(running.outcome()))
+            }
+            Place::Apart(apart, component) => {
+                let running = apart.run(component, attempt);
+                (running.reins.clone(), Box::pin(running.outcome()))
+            }
+        };
+        self.inflight.started(key, reins);
+        tokio::select! {
+            outcome = outcome => outcome,
+            () = self.inflight.given_up(key) => Outcome {
+                end: End::Failed(Failure::new(
+                    FailureClass::Lost,
+                    "leaked",
+                    "the guest's thread did not come out of a call",
+                )),
+                usage: Usage::default(),
+            },
+        }
+    }
+
+    fn as_attempt(&self, claimed: Claimed, kind: &KindSettings) -> Attempt {
         let key = claimed.key;
         let attempt_number = claimed.counters.attempts.saturating_add(1);
         let buffer = self.buffers.open(key, attempt_number);
@@ -159,26 +201,27 @@ impl Executor {
         };
         let mut limits = limits(&claimed.options, kind, &self.caps);
         limits.deadline = claimed.deadline;
-        let running = self.modules.sandbox().run(
-            prepared,
-            Attempt {
-                info: job_info(
-                    &claimed,
-                    attempt_number,
-                    retry_policy(&claimed.options, kind).max_attempts,
-                ),
-                input: claimed.payload,
-                args: claimed.options.args,
-                env: environment(claimed.world, claimed.grants.env, claimed.options.env),
-                deadline: claimed.sent + limits.deadline,
-                limits,
-                last_checkpoint: claimed.checkpoint,
-                host: Arc::new(host),
-            },
-        );
-        self.inflight.started(key, &running.kill);
-        running.outcome().await
+        let max_attempts = retry_policy(&claimed.options, kind).max_attempts;
+        Attempt {
+            info: job_info(&claimed, attempt_number, max_attempts),
+            input: claimed.payload,
+            args: claimed.options.args,
+            env: environment(claimed.world, claimed.grants.env, claimed.options.env),
+            deadline: claimed.sent + limits.deadline,
+            lease_until: self.inflight.lease_until(key),
+            limits,
+            last_checkpoint: claimed.checkpoint,
+            host: Arc::new(host),
+        }
     }
+}
+
+/// Where an attempt runs.
+enum Place<'a> {
+    /// On one of this process's guest threads.
+    Here(Prepared),
+    /// In a process of its own, from this component.
+    Apart(&'a Apart, Vec<u8>),
 }
 
 /// How often in a row the job was given back: the claims that nothing was counted for.
@@ -208,6 +251,9 @@ fn as_decided(mut failure: Failure, given_back: u32, draining: bool) -> Failure 
     failure.advice = RetryAdvice::After(delay);
     failure
 }
+
+/// A future of any kind, for where two kinds meet.
+type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What the database did not give: for now, or because it is not readable.
 fn unread(error: &StoreError) -> Failure {

@@ -2,14 +2,15 @@
 
 use crate::error::chain;
 use crate::inflight::InFlight;
+use crate::moment::Moment;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_sandbox::KillReason;
 use cofferdam_store::{Heartbeats, Store};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// The most leases that one statement renews.
 const CHUNK: usize = 500;
@@ -27,7 +28,8 @@ pub(crate) struct Heartbeat {
     pub(crate) worker: WorkerId,
     pub(crate) inflight: Arc<InFlight>,
     pub(crate) interval: Duration,
-    pub(crate) staleness: Duration,
+    /// How long a guest's thread may be inside one call before its attempt does not count as alive.
+    pub(crate) stall: Duration,
 }
 
 impl Heartbeat {
@@ -44,7 +46,7 @@ impl Heartbeat {
             if stop.run_until_cancelled(wait).await.is_none() {
                 return;
             }
-            let mut missed = self.beat(&mut line, self.inflight.keys()).await;
+            let mut missed = self.beat(&mut line, self.inflight.keys(self.stall)).await;
             for _ in 0..RETRIES {
                 if missed.is_empty() {
                     break;
@@ -59,7 +61,7 @@ impl Heartbeat {
     async fn beat(&self, line: &mut Heartbeats, keys: Vec<LeaseKey>) -> Vec<LeaseKey> {
         let mut missed = Vec::new();
         for chunk in keys.chunks(CHUNK) {
-            let sent = Instant::now();
+            let sent = Moment::now();
             let beats = match line.beat(self.worker, chunk, self.interval / 2).await {
                 Ok(beats) => beats,
                 // The leases may still be good, so the guests go on until the fence.
@@ -91,15 +93,19 @@ impl Heartbeat {
         missed
     }
 
-    /// Kills attempts whose leases could not be renewed in time. Looks ten times as often as the
-    /// leases are renewed, and fences that much earlier, so that the kill is never late.
+    /// Kills attempts whose leases could not be renewed in time, and gives up on those that do not
+    /// end even so. Looks ten times as often as the leases are renewed.
     async fn fence_loop(&self, stop: &CancellationToken) {
         let look = self.interval / 10;
-        let bound = self.staleness.saturating_sub(look * 2);
         while stop.run_until_cancelled(tokio::time::sleep(look)).await.is_some() {
-            let fenced = self.inflight.fence(Instant::now(), bound);
+            let now = Moment::now();
+            let fenced = self.inflight.fence(now);
             if fenced > 0 {
                 warn!(attempts = fenced, "killed attempts whose leases could not be renewed");
+            }
+            let given_up = self.inflight.give_up(now, self.stall);
+            if given_up > 0 {
+                error!(attempts = given_up, "gave up on attempts that do not end");
             }
         }
     }

@@ -13,7 +13,7 @@ use cofferdam_store::{Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tracing::warn;
+use tracing::{trace, warn};
 
 /// The longest note of a report of progress that is kept, in bytes.
 const MAX_NOTE: usize = 1024;
@@ -50,6 +50,9 @@ impl Host {
 #[async_trait]
 impl AttemptHost for Host {
     fn log(&self, line: LogLine) {
+        // For whoever runs the worker in front of them, or must see what a guest did although the
+        // worker died before it could write it down.
+        trace!(target: "cofferdam_guest", lease = %self.key, message = line.message);
         self.buffer.push(line);
     }
 

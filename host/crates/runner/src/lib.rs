@@ -3,6 +3,7 @@
 //! The files are in the order in which data flows through them. Nothing here contains SQL,
 //! wasmtime types or HTTP types.
 
+mod alone;
 mod checks;
 mod claim;
 mod enqueue;
@@ -15,18 +16,25 @@ mod inflight;
 mod logs;
 mod maintain;
 mod modules;
+mod moment;
+mod presence;
 mod publish;
 mod schema;
 mod schema_size;
 mod settings;
 mod settings_check;
+mod stage;
+mod stop;
+mod watchdog;
 mod worker;
 
 pub use enqueue::{SubmitError, Submitter};
 pub use error::ErrorKind;
+pub use maintain::evict;
 pub use modules::Modules;
 pub use publish::{PublishError, PublishRequest, PublishedModule, Publisher};
 pub use schema::{PayloadError, check_payload};
 pub use settings::{MAX_SLOTS, WorkerSettings};
 pub use settings_check::SettingsError;
-pub use worker::{Worker, WorkerStatus};
+pub use stop::StopReason;
+pub use worker::{StartError, Worker, WorkerStatus};

@@ -178,7 +178,8 @@ impl Modules {
         loaded
     }
 
-    async fn load(&self, digest: Digest) -> Result<Prepared, LoadError> {
+    /// The component as it was uploaded.
+    pub(crate) async fn component(&self, digest: Digest) -> Result<Vec<u8>, LoadError> {
         let bytes = self
             .0
             .store
@@ -190,6 +191,11 @@ impl Modules {
         if found != digest {
             return Err(LoadError::Corrupt { expected: digest, found });
         }
+        Ok(bytes)
+    }
+
+    async fn load(&self, digest: Digest) -> Result<Prepared, LoadError> {
+        let bytes = self.component(digest).await?;
         let size = bytes.len();
         let (_, compiled) = self.compile(bytes).await.map_err(|_| LoadError::Interrupted)?;
         let prepared = compiled.map_err(|reject| LoadError::Rejected(Arc::new(reject)))?;

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+mod support;
+
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::job::JobOptions;
 use cofferdam_core::retry::Backoff;
@@ -10,7 +12,6 @@ use cofferdam_core::state::JobState;
 use cofferdam_runner::WorkerSettings;
 use cofferdam_store::JobDetail;
 use cofferdam_testkit::platform::{Platform, new_job, stop};
-use std::path::Path;
 use std::time::Duration;
 
 /// What a kind of `misbehave` must come to when it may be attempted twice.
@@ -294,22 +295,11 @@ async fn a_failing_job_is_retried_until_it_succeeds() {
     stop(worker).await;
 }
 
-/// The handler in `fixtures/table.wat`, as a core module that says which component it is to become.
-fn table_grower() -> Vec<u8> {
-    let mut module = wat::parse_str(include_str!("fixtures/table.wat")).unwrap();
-    let mut resolve = wit_parser::Resolve::default();
-    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../wit");
-    let (package, _) = resolve.push_path(contract).unwrap();
-    let world = resolve.select_world(&[package], Some("handler-minimal")).unwrap();
-    let encoding = wit_component::StringEncoding::UTF8;
-    wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
-    module
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_grows_for_ever_ends_its_job() {
     let platform = Platform::start().await;
-    platform.publish("tables", table_grower(), <_>::default()).await;
+    let tables = support::handler(include_str!("fixtures/table.wat"));
+    platform.publish("tables", tables, <_>::default()).await;
     let worker = platform.worker(Platform::quick()).await;
 
     let job = platform.ended(platform.submit("tables/grow-table", "null").await).await;

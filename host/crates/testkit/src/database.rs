@@ -1,5 +1,6 @@
 //! A database for one test.
 
+use crate::proxy::{Proxy, Upstream};
 use crate::{server, template};
 use cofferdam_store::{Store, StoreSettings};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -45,6 +46,27 @@ impl TestDb {
     /// A store on this database.
     pub async fn store(&self) -> Store {
         Store::connect(&self.settings()).await.expect("the test's database is reachable")
+    }
+
+    /// A proxy before this database, and settings for a store that goes through it.
+    pub async fn proxied(&self) -> (Proxy, StoreSettings) {
+        let port = self.options.get_port();
+        let upstream = match self.options.get_socket() {
+            Some(folder) => Upstream::Unix(folder.join(format!(".s.PGSQL.{port}"))),
+            None => {
+                let name = (self.options.get_host().to_owned(), port);
+                let mut found = tokio::net::lookup_host(name).await.expect("the server has a name");
+                Upstream::Tcp(found.next().expect("the server's name has an address"))
+            }
+        };
+        let proxy = Proxy::start(upstream).await.expect("a proxy starts");
+        let address = proxy.address();
+        let through = PgConnectOptions::new_without_pgpass()
+            .username(self.options.get_username())
+            .database(&self.name)
+            .host(&address.ip().to_string())
+            .port(address.port());
+        (proxy, settings(&through))
     }
 
     /// A connection beside the store's, to look at rows or to disturb them. The tables are found

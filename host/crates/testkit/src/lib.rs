@@ -11,7 +11,10 @@
 
 pub mod components;
 pub mod database;
+mod disturb;
+mod ghost;
 pub mod platform;
+pub mod proxy;
 pub mod server;
 mod template;
 pub mod wait;

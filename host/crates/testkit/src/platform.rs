@@ -2,28 +2,23 @@
 //! test starts and stops.
 
 use crate::components;
-use crate::database::{TestDb, execute};
+use crate::database::TestDb;
+use crate::proxy::Proxy;
 use crate::wait::wait_for;
-use cofferdam_core::class::FailureClass;
-use cofferdam_core::fail::{RetryPolicy, fail_attempt};
-use cofferdam_core::ids::{JobId, LeaseKey, TenantId, WorkerId};
+use cofferdam_core::ids::{JobId, TenantId};
 use cofferdam_core::job::{JobOptions, NewJob, Priority};
 use cofferdam_core::manifest::Manifest;
 use cofferdam_core::name::ModuleName;
-use cofferdam_core::outcome::{RetryAdvice, Usage};
 use cofferdam_core::state::JobState;
 use cofferdam_runner::{
     Modules, PublishRequest, PublishedModule, Publisher, Submitter, Worker, WorkerSettings,
 };
 use cofferdam_sandbox::{Sandbox, SandboxSettings};
-use cofferdam_store::{
-    ClaimCursor, ClaimRequest, Finish, FinishEnd, JobDetail, LostLease, RescueKind, Store,
-};
+use cofferdam_store::{JobDetail, Store};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 /// How long a job of a test may take before the test fails. Generous: machines are shared.
 pub const BOUND: Duration = Duration::from_mins(1);
@@ -81,6 +76,11 @@ impl Platform {
             poll_interval: Duration::from_millis(100),
             promote_interval: Duration::from_millis(50),
             rescue_interval: Duration::from_millis(250),
+            overdue_grace: Duration::from_secs(2),
+            crash_grace: Duration::from_millis(500),
+            orphan_grace: Duration::from_secs(1),
+            leader_ttl: Duration::from_secs(2),
+            leader_renew_interval: Duration::from_millis(500),
             log_flush_interval: Duration::from_millis(50),
             ..WorkerSettings::default()
         }
@@ -92,6 +92,15 @@ impl Platform {
         Worker::start(settings, self.store.clone(), self.modules.clone())
             .await
             .expect("the worker starts")
+    }
+
+    /// Starts a worker on a network that the test can cut.
+    pub async fn worker_behind_a_proxy(&self, settings: WorkerSettings) -> (Worker, Proxy) {
+        let (proxy, database) = self.db.proxied().await;
+        let store = Store::connect(&database).await.expect("the proxy passes everything on");
+        let modules = Modules::new(store.clone(), sandbox(), 16);
+        let worker = Worker::start(settings, store, modules).await.expect("the worker starts");
+        (worker, proxy)
     }
 
     /// Publishes an example under its own name.
@@ -154,6 +163,24 @@ impl Platform {
         .await
     }
 
+    /// The messages of all log lines of a job.
+    pub async fn log_text(&self, id: JobId) -> String {
+        let page = self.store.logs(TenantId::DEFAULT, id, None, 10_000).await;
+        let lines = page.expect("the database answers");
+        let messages: Vec<_> = lines.iter().map(|line| line.line.message.as_str()).collect();
+        messages.join("\n")
+    }
+
+    /// Class and message of every attempt of a job that is in the history, oldest first. The error
+    /// history leaves out those that were given back or snoozed.
+    pub async fn attempts(&self, id: JobId) -> Vec<(String, String)> {
+        let query = "SELECT class, message FROM attempts \
+                     WHERE job_id = $1 AND class IS NOT NULL ORDER BY run_lease";
+        let mut connection = self.db.connection().await;
+        let rows = sqlx::query_as(query).bind(id.as_uuid()).fetch_all(&mut connection).await;
+        rows.expect("the database answers")
+    }
+
     /// The output of a completed job.
     pub async fn output(&self, id: JobId) -> Vec<u8> {
         let output = self.store.job_output(TenantId::DEFAULT, id).await;
@@ -176,92 +203,5 @@ pub fn new_job(module: &str, payload: impl Into<Vec<u8>>) -> NewJob {
         run_at: None,
         payload: payload.into(),
         options: JobOptions::default(),
-    }
-}
-
-/// What a worker that has died would have done.
-impl Platform {
-    /// Claims one job for a worker that does not exist.
-    pub async fn claim_as_a_ghost(&self) -> LeaseKey {
-        let request = ClaimRequest {
-            worker: WorkerId::from_uuid(Uuid::now_v7()),
-            queues: Vec::new(),
-            max: 1,
-            default_deadline: Duration::from_mins(5),
-            deadline_cap: Duration::from_hours(1),
-        };
-        let claimed = self.store.claim(&request, &mut ClaimCursor::default()).await;
-        claimed.expect("the database answers").first().expect("a job to claim").key
-    }
-
-    /// Takes every lease there is, as a sweep does that finds all heartbeats stale.
-    pub async fn rescue_everything(&self) {
-        let decide = |lease: &LostLease| {
-            let policy = RetryPolicy::default();
-            let class = FailureClass::Lost;
-            fail_attempt(class, RetryAdvice::Default, lease.counters, &policy, 0.0)
-        };
-        let kind = RescueKind::Heartbeat { staleness: Duration::ZERO };
-        self.store.rescue(kind, None, 1000, &decide).await.expect("the database answers");
-    }
-
-    /// Writes an outcome for a lease that may be gone; the state that it led to, if any.
-    pub async fn finish_as_a_ghost(&self, key: LeaseKey) -> Option<JobState> {
-        let end = FinishEnd::Completed(b"from the grave".to_vec());
-        let finish = Finish { key, end, usage: Usage::default() };
-        let worker = WorkerId::from_uuid(Uuid::now_v7());
-        let finished = self.store.finish(worker, &[finish]).await;
-        finished.expect("the database answers").first().expect("one answer an outcome").applied
-    }
-
-    /// The messages of all log lines of a job.
-    pub async fn log_text(&self, id: JobId) -> String {
-        let page = self.store.logs(TenantId::DEFAULT, id, None, 10_000).await;
-        let lines = page.expect("the database answers");
-        let messages: Vec<_> = lines.iter().map(|line| line.line.message.as_str()).collect();
-        messages.join("\n")
-    }
-
-    /// Asks for every running job to be cancelled, as the store would, but tells nobody.
-    pub async fn request_cancels_silently(&self) {
-        let statement = "UPDATE leases SET cancel_requested_at = now(), cancel_cause = 'user'";
-        execute(&mut self.db.connection().await, statement.to_owned()).await;
-    }
-
-    /// Moves every scheduled job to where it is claimable, as a promotion would, but tells nobody.
-    pub async fn make_ready_silently(&self) {
-        let statement = "WITH due AS (DELETE FROM scheduled RETURNING *) \
-                         INSERT INTO ready (job_id, tenant_id, queue_id, priority, run_at, \
-                                            run_lease, attempts, crashes) \
-                         SELECT job_id, tenant_id, queue_id, priority, now(), run_lease, \
-                                attempts, crashes FROM due";
-        execute(&mut self.db.connection().await, statement.to_owned()).await;
-    }
-
-    /// Class and message of every attempt of a job that is in the history, oldest first. The error
-    /// history leaves out those that were given back or snoozed.
-    pub async fn attempts(&self, id: JobId) -> Vec<(String, String)> {
-        let query = "SELECT class, message FROM attempts \
-                     WHERE job_id = $1 AND class IS NOT NULL ORDER BY run_lease";
-        let mut connection = self.db.connection().await;
-        let rows = sqlx::query_as(query).bind(id.as_uuid()).fetch_all(&mut connection).await;
-        rows.expect("the database answers")
-    }
-
-    /// Lets time pass for every job that waits for a time to come. The clock that decides about
-    /// jobs is the database's, so a test owns it by moving what is compared with it.
-    pub async fn let_time_pass(&self, time: Duration) {
-        let statement = format!(
-            "UPDATE scheduled SET due_at = due_at - INTERVAL '{} milliseconds'",
-            time.as_millis()
-        );
-        execute(&mut self.db.connection().await, statement).await;
-    }
-
-    /// Ends every session of the database but the one that asks for it.
-    pub async fn cut_connections(&self) {
-        let statement = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                         WHERE datname = current_database() AND pid <> pg_backend_pid()";
-        execute(&mut self.db.connection().await, statement.to_owned()).await;
     }
 }

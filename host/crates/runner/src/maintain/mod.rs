@@ -1,22 +1,31 @@
 //! Sweeps: what mends the line from claim to finish when it breaks.
 //!
-//! Each sweep is a `run_once` without input: idempotent, drained until a batch is short, and safe
-//! when several workers run it at once, because every batch locks its rows and skips those that
-//! are locked. Each has its own timer, so that one that fails does not stop the others.
+//! Each sweep is a `run_once` that needs to know nothing of earlier runs: idempotent, drained until
+//! a batch is short, and safe when two leaders run it at once, because every batch locks its rows
+//! and skips those that are locked. Each has its own timer, so that one that fails does not stop
+//! the others.
 
+mod held;
+mod leader;
 mod partitions;
 mod promote;
+mod prune;
+mod registry;
 mod rescue;
+mod sweep;
 
-use crate::error::chain;
-use cofferdam_store::{Store, StoreError};
+pub use rescue::evict;
+
+pub(crate) use leader::{Leader, Leading};
+pub(crate) use sweep::Tallies;
+
+use crate::settings::WorkerSettings;
+use crate::stage::Stage;
+use cofferdam_store::{RescueKind, Retention, Store};
 use std::sync::Arc;
 use std::time::Duration;
+use sweep::Sweeper;
 use tokio::sync::Notify;
-use tokio::time::MissedTickBehavior;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use tracing::warn;
 
 /// The most rows that one transaction of a sweep moves.
 const BATCH: usize = 500;
@@ -24,61 +33,68 @@ const BATCH: usize = 500;
 /// How often history tables get partitions for the days ahead.
 const PARTITION_INTERVAL: Duration = Duration::from_hours(1);
 
-/// The intervals of the sweeps.
-pub(crate) struct Intervals {
-    pub(crate) promote: Duration,
-    pub(crate) rescue: Duration,
-    /// The age past which a heartbeat is stale.
-    pub(crate) staleness: Duration,
-}
+/// How often leases of workers that are known to be gone are looked for. Short, because it is the
+/// last step of the fast path, and because there is nothing to read while nobody is gone.
+const CRASH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts every sweep on `tasks`, until `stop`. `wake` is told about jobs that became claimable.
+/// How often leases without a registered worker are looked for.
+const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often jobs of versions in quarantine are looked at.
+const HELD_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often the register of workers is tidied up.
+const REGISTRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Starts every sweep on `stage`. Each runs while this worker leads.
 pub(crate) fn start(
     store: &Store,
-    intervals: &Intervals,
+    settings: &WorkerSettings,
+    leading: &Leading,
+    tallies: &Arc<Tallies>,
     wake: &Arc<Notify>,
-    tasks: &TaskTracker,
-    stop: &CancellationToken,
+    stage: &Stage,
 ) {
-    let staleness = intervals.staleness;
-    sweep("promote", intervals.promote, store, wake, tasks, stop, |store| async move {
+    let sweeper = Sweeper {
+        store: store.clone(),
+        leading: leading.clone(),
+        tallies: tallies.clone(),
+        wake: wake.clone(),
+        stage,
+    };
+    let rescue = |name, interval, kind| {
+        sweeper.start(name, interval, move |store| async move {
+            rescue::run_once(&store, kind).await
+        });
+    };
+    let staleness = settings.heartbeat_staleness;
+    rescue("rescue-heartbeat", settings.rescue_interval, RescueKind::Heartbeat { staleness });
+    let grace = settings.overdue_grace;
+    rescue("rescue-deadline", settings.rescue_interval, RescueKind::Deadline { grace });
+    let grace = settings.orphan_grace;
+    rescue("rescue-orphan", ORPHAN_INTERVAL, RescueKind::Orphan { grace });
+    let grace = settings.crash_grace;
+    if !grace.is_zero() {
+        rescue("rescue-crash", CRASH_INTERVAL, RescueKind::Crash { grace });
+    }
+
+    sweeper.start("promote", settings.promote_interval, |store| async move {
         promote::run_once(&store).await
     });
-    sweep("rescue-stale", intervals.rescue, store, wake, tasks, stop, move |store| async move {
-        rescue::stale(&store, staleness).await
+    sweeper.start("held", HELD_INTERVAL, |store| async move { held::run_once(&store).await });
+    sweeper.start("registry", REGISTRY_INTERVAL, move |store| async move {
+        registry::run_once(&store, grace).await
     });
-    sweep("rescue-overdue", intervals.rescue, store, wake, tasks, stop, |store| async move {
-        rescue::overdue(&store).await
-    });
-    sweep("partitions", PARTITION_INTERVAL, store, wake, tasks, stop, |store| async move {
+    sweeper.start("partitions", PARTITION_INTERVAL, |store| async move {
         partitions::run_once(&store).await
     });
-}
-
-fn sweep<F, R>(
-    name: &'static str,
-    interval: Duration,
-    store: &Store,
-    wake: &Arc<Notify>,
-    tasks: &TaskTracker,
-    stop: &CancellationToken,
-    run_once: F,
-) where
-    F: Fn(Store) -> R + Send + 'static,
-    R: Future<Output = Result<usize, StoreError>> + Send,
-{
-    let (store, wake, stop) = (store.clone(), wake.clone(), stop.clone());
-    tasks.spawn(async move {
-        let mut ticks = tokio::time::interval(interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            match run_once(store.clone()).await {
-                Ok(0) => {}
-                Ok(_) => wake.notify_one(),
-                Err(error) => {
-                    warn!(sweep = name, error = chain(&error), "a sweep failed; it runs again");
-                }
-            }
-        }
+    let retention = Retention {
+        history: settings.history_retention,
+        logs: settings.log_retention,
+        dead_letters: settings.dlq_retention,
+    };
+    sweeper.start("prune", settings.prune_interval, move |store| {
+        let retention = retention.clone();
+        async move { prune::run_once(&store, &retention).await }
     });
 }

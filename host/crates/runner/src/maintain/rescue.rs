@@ -1,45 +1,55 @@
-//! Takes back the leases of workers that went silent or that overran the deadline.
+//! Takes back the leases that their workers do not end.
 
 use super::BATCH;
+use super::sweep::Swept;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::{Verdict, fail_attempt};
+use cofferdam_core::ids::WorkerId;
 use cofferdam_core::outcome::RetryAdvice;
 use cofferdam_core::settings::retry_policy;
 use cofferdam_store::{LostLease, RescueKind, Store, StoreError};
-use std::time::Duration;
 
-/// How long past its deadline a lease is left to its worker, which kills on time by itself: the
-/// outcome may be waiting for the database through all the tries to write it.
-const GRACE: Duration = Duration::from_secs(30);
-
-/// Rescues leases whose heartbeat is older than `staleness`, and says how many there were.
-pub(crate) async fn stale(store: &Store, staleness: Duration) -> Result<usize, StoreError> {
-    drain(store, RescueKind::Heartbeat { staleness }, FailureClass::Lost).await
-}
-
-/// Rescues leases past their deadline whose worker should have killed the attempt itself.
-pub(crate) async fn overdue(store: &Store) -> Result<usize, StoreError> {
-    drain(store, RescueKind::Deadline { grace: GRACE }, FailureClass::Deadline).await
-}
-
-async fn drain(store: &Store, kind: RescueKind, class: FailureClass) -> Result<usize, StoreError> {
+/// Rescues every lease of one kind, in batches until one is short.
+///
+/// Each batch is one transaction, and any number of callers may sweep at once. Leases that cannot
+/// be ended are passed over, so that they do not hide those behind them.
+pub(crate) async fn run_once(store: &Store, kind: RescueKind) -> Result<Swept, StoreError> {
+    let class = match kind {
+        RescueKind::Deadline { .. } => FailureClass::Deadline,
+        RescueKind::Heartbeat { .. }
+        | RescueKind::Crash { .. }
+        | RescueKind::Orphan { .. }
+        | RescueKind::Evicted { .. } => FailureClass::Lost,
+    };
     let decide = |lease: &LostLease| decide(lease, class);
-    let (mut rescued, mut after) = (0, None);
-    let mut limit = BATCH;
+    let mut swept = Swept::default();
+    let (mut after, mut limit) = (None, BATCH);
     loop {
         match store.rescue(kind, after, limit, &decide).await {
             Ok(batch) => {
-                rescued += batch.ended;
-                // Leases that cannot be ended are passed over, so that they do not hide others.
+                swept.rows += batch.ended;
+                swept.wakes |= batch.ended > 0;
+                swept.recovery.extend(batch.recovery);
                 after = batch.last;
                 if batch.seen < limit || after.is_none() {
-                    return Ok(rescued);
+                    return Ok(swept);
                 }
             }
             Err(error) if error.is_overload() && limit > 1 => limit /= 2,
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Declares a worker dead on an operator's word, and takes its leases back. `None`: there is no such
+/// worker. A worker that lives all the same hears of it, kills its guests and comes back under a new
+/// id.
+pub async fn evict(store: &Store, worker: WorkerId) -> Result<Option<usize>, StoreError> {
+    if !store.evict_worker(worker).await? {
+        return Ok(None);
+    }
+    // Should this process die now, the leases are orphans, which the leader takes back.
+    Ok(Some(run_once(store, RescueKind::Evicted { worker }).await?.rows))
 }
 
 fn decide(lease: &LostLease, class: FailureClass) -> Verdict {

@@ -1,0 +1,145 @@
+//! The worker's session: proves that the process is there, keeps its row in the registry, and, while
+//! the worker leads, watches over the sessions of the others.
+
+use crate::error::chain;
+use crate::inflight::InFlight;
+use crate::maintain::Leading;
+use crate::stop::{Stop, StopReason};
+use cofferdam_sandbox::Sandbox;
+use cofferdam_store::{Presence, Store, StoreError, WorkerRow};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+/// How often the session is looked after, at least: how soon a worker notices that it lost it, and
+/// a leader that somebody else lost theirs.
+const MAX_PERIOD: Duration = Duration::from_millis(500);
+
+/// How often the registration is renewed when nothing changes. Each renewal proves the session.
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How soon a change of the registration is told after the last one.
+const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the database may take to answer before the session counts as lost.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Looks after the session.
+pub(crate) struct Keeper {
+    pub(crate) registration: Registration,
+    pub(crate) leading: Leading,
+    /// How long a session may be gone before its worker counts as dead; zero: sessions say nothing.
+    pub(crate) crash_grace: Duration,
+    pub(crate) orders: Stop,
+    /// Told when the registration has changed in a way that people wait for.
+    pub(crate) changed: Arc<Notify>,
+}
+
+/// What the worker says of itself.
+pub(crate) struct Registration {
+    pub(crate) row: WorkerRow,
+    pub(crate) inflight: Arc<InFlight>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) draining: CancellationToken,
+}
+
+impl Registration {
+    fn now(&self) -> WorkerRow {
+        WorkerRow {
+            occupied: self.inflight.len(),
+            leaked: self.sandbox.status().leaked_attempts,
+            draining: self.draining.is_cancelled(),
+            ..self.row.clone()
+        }
+    }
+
+    /// Registers the worker and takes its session, so that no job is ever leased to a worker that
+    /// nobody can see.
+    pub(crate) async fn begin(&self, store: &Store) -> Result<Presence, StoreError> {
+        let row = self.now();
+        store.register_worker(&row).await?;
+        let mut session = store.presence(row.id);
+        session.renew(&row, TIMEOUT).await?;
+        Ok(session)
+    }
+}
+
+/// What was told last, and when.
+struct Told {
+    at: Instant,
+    row: WorkerRow,
+    /// Whether the session held the lock. One of before, which Postgres has not ended yet, may.
+    locked: bool,
+}
+
+impl Told {
+    fn is_due(&self, row: &WorkerRow) -> bool {
+        let changed = (row.occupied, row.leaked, row.draining)
+            != (self.row.occupied, self.row.leaked, self.row.draining);
+        let after = if changed || !self.locked { CHANGE_INTERVAL } else { RENEW_INTERVAL };
+        self.at.elapsed() >= after
+    }
+}
+
+impl Keeper {
+    /// Looks after the session until `stop`, which comes after the last attempt has ended.
+    pub(crate) async fn run(&self, mut session: Presence, stop: CancellationToken) {
+        let period = match self.crash_grace {
+            Duration::ZERO => MAX_PERIOD,
+            grace => MAX_PERIOD.min(grace / 4),
+        };
+        let mut told = Some(Told {
+            at: Instant::now(),
+            row: self.registration.now(),
+            locked: true,
+        });
+        let mut lost = false;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(period) => {}
+                () = self.changed.notified() => told = None,
+            }
+            match self.look_after(&mut session, &mut told).await {
+                Ok(()) if lost => {
+                    info!("the worker's session is back");
+                    lost = false;
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    if !lost {
+                        warn!(error = chain(&error), "lost the worker's session");
+                    }
+                    lost = true;
+                    // The next look takes a new one.
+                    told = None;
+                }
+            }
+        }
+    }
+
+    async fn look_after(
+        &self,
+        session: &mut Presence,
+        told: &mut Option<Told>,
+    ) -> Result<(), StoreError> {
+        let row = self.registration.now();
+        if told.as_ref().is_none_or(|told| told.is_due(&row)) {
+            let at = Instant::now();
+            let answer = session.renew(&row, TIMEOUT).await?;
+            *told = Some(Told { at, row, locked: answer.locked });
+            if !answer.here {
+                self.orders.give(StopReason::Evicted);
+            } else if answer.drain {
+                self.orders.give(StopReason::Drain);
+            }
+            Ok(())
+        } else if !self.crash_grace.is_zero() && self.leading.epoch().is_some() {
+            session.watch(TIMEOUT).await.map(drop)
+        } else {
+            session.ping(TIMEOUT).await
+        }
+    }
+}
