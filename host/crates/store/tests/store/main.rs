@@ -38,8 +38,12 @@ mod overload;
 #[cfg(test)]
 mod presence;
 #[cfg(test)]
+mod quarantine;
+#[cfg(test)]
 mod rescue;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod sweeps;
 #[cfg(test)]
 mod workers;
