@@ -61,10 +61,15 @@ pub(crate) fn prepare(sandbox: &Sandbox, component: &[u8]) -> Prepared {
     sandbox.compile(component).unwrap_or_else(|error| panic!("{error}: {error:?}"))
 }
 
-/// Runs one attempt of a guest in a sandbox of its own.
-pub(crate) async fn run(component: &[u8], attempt: Attempt) -> Outcome {
+/// Runs one attempt of a guest in a sandbox of its own. The time to prepare that is not the
+/// attempt's.
+pub(crate) async fn run(component: &[u8], mut attempt: Attempt) -> Outcome {
+    let started = Instant::now();
     let sandbox = sandbox(1);
     let prepared = prepare(&sandbox, component);
+    let preparing = started.elapsed();
+    attempt.deadline += preparing;
+    attempt.lease_until = attempt.lease_until.map(|until| until + preparing);
     finish(sandbox.run(&prepared, attempt).outcome()).await
 }
 
