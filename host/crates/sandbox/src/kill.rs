@@ -7,6 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
+/// The reasons as numbers; 0 is none.
+const CANCELLED: u8 = 1;
+const LEASE_LOST: u8 = 2;
+const SHUTDOWN: u8 = 3;
+
 /// Why an attempt was ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillReason {
@@ -54,9 +59,9 @@ impl KillSwitch {
     /// See [`Reins::kill`].
     pub fn kill(&self, reason: KillReason) {
         let code = match reason {
-            KillReason::Cancelled => 1,
-            KillReason::LeaseLost => 2,
-            KillReason::Shutdown => 3,
+            KillReason::Cancelled => CANCELLED,
+            KillReason::LeaseLost => LEASE_LOST,
+            KillReason::Shutdown => SHUTDOWN,
         };
         let first = self.0.reason.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
         if first.is_ok() {
@@ -65,15 +70,22 @@ impl KillSwitch {
     }
 
     /// Why the attempt must not go on, once there is a reason: somebody's, or that its lease is
-    /// over at `now`. Nobody renews the leases of a leaked thread.
+    /// over at `now`.
     pub(crate) fn reason(&self, now: Instant) -> Option<KillReason> {
         match self.0.reason.load(Ordering::SeqCst) {
-            0 => (now >= self.lease_until() || self.0.inbox.is_leaked())
-                .then_some(KillReason::LeaseLost),
-            1 => Some(KillReason::Cancelled),
-            2 => Some(KillReason::LeaseLost),
+            0 => (!self.holds_lease(now)).then_some(KillReason::LeaseLost),
+            CANCELLED => Some(KillReason::Cancelled),
+            LEASE_LOST => Some(KillReason::LeaseLost),
             _ => Some(KillReason::Shutdown),
         }
+    }
+
+    /// Whether the attempt may still have effects at `now`, be they only what is left of its log.
+    /// Nobody renews the leases of a leaked thread, so they count as over at once.
+    pub(crate) fn holds_lease(&self, now: Instant) -> bool {
+        self.0.reason.load(Ordering::SeqCst) != LEASE_LOST
+            && now < self.lease_until()
+            && !self.0.inbox.is_leaked()
     }
 
     /// When the lease is over.

@@ -138,7 +138,10 @@ impl Sandbox {
             })
         });
         match (running.result().await.0, prepared.world()) {
-            (Err(failure), _) if failure.class == FailureClass::Released => {
+            // Given back, or on a thread that was lost.
+            (Err(failure), _)
+                if matches!(failure.class, FailureClass::Released | FailureClass::Lost) =>
+            {
                 Err(Reject::Busy(failure))
             }
             (Err(failure), _) => Err(Reject::Describe(failure)),

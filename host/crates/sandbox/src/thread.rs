@@ -154,7 +154,7 @@ impl GuestThread {
             result = Err(outcome::host_panic(&*panic));
         }
         // What is left of the log is an effect like any other.
-        if vitals.kill.reason(now) != Some(KillReason::LeaseLost) {
+        if vitals.kill.holds_lease(now) {
             let _within = vitals.within(HostCall::Log);
             vitals.journal.finish();
         }

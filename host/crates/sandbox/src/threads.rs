@@ -74,15 +74,13 @@ impl Threads {
             let inbox = &post.inbox;
             (inbox.turn_at(now) > LONG_TURN, inbox.load())
         });
-        match best {
-            Some(post) => launch(&post.inbox),
-            // There is always one. Were there none, the attempt would be given back.
-            None => {
-                let nobody = Arc::new(Inbox::new());
-                nobody.close(KillReason::Shutdown);
-                launch(&nobody)
-            }
+        if let Some(post) = best {
+            return launch(&post.inbox);
         }
+        // There is always one. Were there none, the attempt would be given back.
+        let nobody = Arc::new(Inbox::new());
+        nobody.close(KillReason::Shutdown);
+        launch(&nobody)
     }
 
     /// The serving threads that have been inside one turn for `past` or longer.
