@@ -7,7 +7,7 @@
 use crate::modules::{LoadError, Modules};
 use cofferdam_core::fail::Counters;
 use cofferdam_core::module::Digest;
-use cofferdam_sandbox::{Apart, ApartSettings};
+use cofferdam_sandbox::apart::{Apart, ApartSettings};
 use std::path::PathBuf;
 use std::time::Duration;
 
