@@ -4,7 +4,7 @@ use crate::error::{Answer, Problem};
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use cofferdam_core::hint::Hint;
-use cofferdam_core::ids::{JobId, TenantId};
+use cofferdam_core::ids::{JobId, TenantId, WorkerId};
 use cofferdam_core::module::VersionName;
 use cofferdam_core::name::{ModuleName, QueueName};
 use serde::de::DeserializeOwned;
@@ -37,6 +37,22 @@ impl<S: Send + Sync> FromRequestParts<S> for JobPath {
         text.parse().map(Self).map_err(|_| {
             Problem::malformed("bad-id", "the path names no job: ids of jobs are UUIDs")
                 .hint("`cofferdam job submit` prints the id, `cofferdam job list` lists them")
+                .field("id")
+        })
+    }
+}
+
+/// `{id}` of a worker.
+pub(crate) struct WorkerPath(pub(crate) WorkerId);
+
+impl<S: Send + Sync> FromRequestParts<S> for WorkerPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        let text = segment(parts, state, "id").await?;
+        text.parse().map(Self).map_err(|_| {
+            Problem::malformed("bad-id", "the path names no worker: ids of workers are UUIDs")
+                .hint("`cofferdam worker list` shows them")
                 .field("id")
         })
     }

@@ -4,6 +4,7 @@ mod app;
 mod body;
 mod budget;
 mod error;
+mod exposition;
 mod extract;
 mod listener;
 mod middleware;

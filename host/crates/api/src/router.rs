@@ -5,7 +5,8 @@ use crate::error::Problem;
 use crate::middleware::{auth, drain, observe, origin, panic, timeout};
 use crate::openapi;
 use crate::routes::{
-    dlq, docs, health, info, jobs, logs, metrics, modules, outcome, queues, submit, workers,
+    cluster, dlq, docs, health, info, jobs, logs, metrics, modules, outcome, queues, submit,
+    workers,
 };
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -35,6 +36,7 @@ fn quick() -> OpenApiRouter<Shared> {
         .routes(routes!(modules::show, modules::delete))
         .routes(routes!(modules::show_version, modules::delete_version))
         .routes(routes!(modules::activate))
+        .routes(routes!(modules::lift))
         .routes(routes!(jobs::list, submit::submit))
         .routes(routes!(jobs::show))
         .routes(routes!(outcome::input))
@@ -48,6 +50,8 @@ fn quick() -> OpenApiRouter<Shared> {
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
         .routes(routes!(workers::list))
+        .routes(routes!(workers::drain))
+        .routes(routes!(cluster::show))
 }
 
 /// Routes that wait for something.
@@ -57,7 +61,10 @@ fn waiting() -> OpenApiRouter<Shared> {
 
 /// Routes that may do the same to very many.
 fn bulk() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new().routes(routes!(dlq::retry)).routes(routes!(dlq::purge))
+    OpenApiRouter::new()
+        .routes(routes!(dlq::retry))
+        .routes(routes!(dlq::purge))
+        .routes(routes!(workers::evict))
 }
 
 /// Routes that take a component.

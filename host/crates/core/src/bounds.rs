@@ -6,9 +6,11 @@
 
 use std::time::Duration;
 
-/// How often the leader looks whether the sessions of the workers are still there, and rescues the
-/// leases of those that have been gone for long enough.
-pub const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+/// How often a worker looks after its session, and the leader after everybody's: at most, see
+/// [`watch_interval`].
+pub const MAX_WATCH_INTERVAL: Duration = Duration::from_millis(500);
+/// How often the leader rescues the leases of workers that have been gone for long enough.
+pub const CRASH_INTERVAL: Duration = Duration::from_millis(250);
 /// How often a worker that does not lead looks whether it could.
 pub const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the leader looks for leases whose worker is not registered.
@@ -16,6 +18,21 @@ pub const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
 /// How far the wait between two heartbeats is from the interval at most, in percent of it, so that
 /// a fleet does not beat in step.
 pub const BEAT_JITTER_PERCENT: u32 = 10;
+
+/// How often the leader looks for sessions that have ended: several times within the grace, so that
+/// a session that comes back is seen to be back.
+pub fn watch_interval(crash_grace: Duration) -> Duration {
+    match crash_grace {
+        Duration::ZERO => MAX_WATCH_INTERVAL,
+        grace => MAX_WATCH_INTERVAL.min(grace / 4),
+    }
+}
+
+/// For how long after the statement that last proved a lease its attempt may run. Shorter than the
+/// staleness by a fifth of an interval, so that it has ended when the lease can be somebody else's.
+pub fn lease_bound(heartbeat_staleness: Duration, heartbeat_interval: Duration) -> Duration {
+    heartbeat_staleness.saturating_sub(heartbeat_interval / 5)
+}
 
 /// The settings that the bounds follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +89,17 @@ impl Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBounds {
     /// From the death of a worker's process: `crash_grace` to `crash_grace` + 2 x
-    /// [`WATCH_INTERVAL`]. One look sees that its session has ended, and one of those after the
-    /// grace takes the leases. `None` where the fast path is off.
+    /// [`watch_interval`] + [`CRASH_INTERVAL`]. A look sees that its session has ended, of which
+    /// every other one may be taken by the leader's own registration, and the sweep after the grace
+    /// takes the leases. `None` where the fast path is off.
     pub crash: Option<Span>,
     /// The same when it led: the failover comes first, `crash_grace` to [`STANDBY_INTERVAL`] +
-    /// `crash_grace` + 2 x [`WATCH_INTERVAL`].
+    /// `crash_grace` + 2 x [`watch_interval`] + [`CRASH_INTERVAL`].
     pub crash_of_leader: Option<Span>,
+    /// From the last heartbeat that a worker knows to have succeeded to the end of the attempt on
+    /// that worker: `heartbeat_staleness` - `heartbeat_interval` / 5. Always earlier than `silence`:
+    /// no job runs twice at once.
+    pub fence: Duration,
     /// From a worker's last heartbeat, whatever became of it: `heartbeat_staleness` to
     /// `heartbeat_staleness` + `rescue_interval`.
     pub silence: Span,
@@ -124,10 +146,12 @@ impl RecoveryBounds {
         };
         let promotion = Span::seen(Duration::ZERO, settings.promote_interval);
         let fast = !settings.crash_grace.is_zero();
-        let crash = fast.then(|| Span::seen(settings.crash_grace, WATCH_INTERVAL * 2));
+        let seen = watch_interval(settings.crash_grace) * 2 + CRASH_INTERVAL;
+        let crash = fast.then(|| Span::seen(settings.crash_grace, seen));
         Self {
             crash,
             crash_of_leader: crash.map(|crash| failover.then(crash)),
+            fence: lease_bound(staleness, settings.heartbeat_interval),
             silence,
             freeze,
             stuck_host: Span::seen(settings.overdue_grace, settings.rescue_interval),
@@ -172,15 +196,20 @@ mod tests {
         }
     }
 
+    fn millis(min: u64, max: u64) -> Span {
+        Span { min: Duration::from_millis(min), max: Duration::from_millis(max) }
+    }
+
     fn seconds(min: u64, max: u64) -> Span {
-        Span { min: Duration::from_secs(min), max: Duration::from_secs(max) }
+        millis(min * 1000, max * 1000)
     }
 
     #[test]
     fn the_defaults_promise_what_the_documents_say() {
         let bounds = RecoveryBounds::of(&defaults());
-        assert_eq!(bounds.crash, Some(seconds(5, 6)));
-        assert_eq!(bounds.crash_of_leader, Some(seconds(5, 7)));
+        assert_eq!(bounds.crash, Some(millis(5_000, 6_250)));
+        assert_eq!(bounds.crash_of_leader, Some(millis(5_000, 7_250)));
+        assert_eq!(bounds.fence, Duration::from_secs(84));
         assert_eq!(bounds.silence, seconds(90, 120));
         assert_eq!(bounds.freeze, seconds(57, 120));
         assert_eq!(bounds.stuck_host, seconds(30, 60));
@@ -238,21 +267,24 @@ mod tests {
             // The last heartbeat was at zero.
             let died = longest_beat(settings.heartbeat_interval).mul_f64(died);
 
-            let marks = WATCH_INTERVAL.mul_f64(watches.0);
-            let takes = WATCH_INTERVAL.mul_f64(watches.1);
-            let marked = look(died, WATCH_INTERVAL, marks);
-            let taken = look(marked + settings.crash_grace, WATCH_INTERVAL, takes);
+            // Every other look of the leader is for itself.
+            let watch = watch_interval(settings.crash_grace) * 2;
+            let marks = watch.mul_f64(watches.0);
+            let takes = CRASH_INTERVAL.mul_f64(watches.1);
+            let marked = look(died, watch, marks);
+            let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
             prop_assert!(bounds.crash.unwrap().contains(taken - died));
 
             let leads = look(died, STANDBY_INTERVAL, STANDBY_INTERVAL.mul_f64(standby));
             prop_assert!(bounds.failover.contains(leads - died));
-            let marked = look(leads, WATCH_INTERVAL, marks);
-            let taken = look(marked + settings.crash_grace, WATCH_INTERVAL, takes);
+            let marked = look(leads, watch, marks);
+            let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
             prop_assert!(bounds.crash_of_leader.unwrap().contains(taken - died));
 
             let phase = settings.rescue_interval.mul_f64(sweeps);
             let rescued = look(settings.heartbeat_staleness, settings.rescue_interval, phase);
             prop_assert!(bounds.silence.contains(rescued));
+            prop_assert!(bounds.fence < rescued);
             prop_assert!(bounds.freeze.contains(rescued - died));
             prop_assert!(bounds.cancel_of_dead.contains(rescued - died));
 

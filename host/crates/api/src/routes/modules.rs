@@ -1,7 +1,7 @@
 //! Modules and their versions.
 
 use crate::app::Shared;
-use crate::error::Answer;
+use crate::error::{Answer, Problem};
 use crate::extract::{ModulePath, Query, Tenant, VersionPath};
 use crate::page;
 use crate::types::{
@@ -155,6 +155,36 @@ pub(crate) async fn activate(
 ) -> Answer<Json<ModuleDetail>> {
     state.store.activate(tenant, &name, &version).await?;
     Ok(Json(ModuleDetail::from(find(&state, tenant, name).await?)))
+}
+
+/// Lift the quarantine of a version
+///
+/// Lets its jobs be claimed again, within seconds, and forgets what it did.
+#[utoipa::path(
+    post, path = "/api/v1/modules/{name}/versions/{version}/lift",
+    operation_id = "lift_version", tag = "modules",
+    params(
+        ("name" = String, Path, description = "The module"),
+        ("version" = String, Path, description = "The version"),
+    ),
+    responses((status = 200, description = "It is out of quarantine", body = VersionDetail)),
+)]
+pub(crate) async fn lift(
+    State(state): State<Shared>,
+    Tenant(tenant): Tenant,
+    VersionPath(name, version): VersionPath,
+) -> Answer<Json<VersionDetail>> {
+    let lifted = state.store.lift_version(tenant, &name, &version).await?;
+    let module = find(&state, tenant, name.clone()).await?;
+    let Some(found) = module.version(&version).cloned() else {
+        return Err(StoreError::NoSuchVersion { name, version }.into());
+    };
+    if !lifted {
+        let detail = format!("{name}@{version} is not in quarantine");
+        return Err(Problem::conflict("not-quarantined", detail)
+            .hint(format!("`cofferdam module show {name}` shows which versions are")));
+    }
+    Ok(Json(VersionDetail::new(module.name, found)))
 }
 
 /// Delete a module

@@ -8,6 +8,7 @@
 //! that were measured are numbers of bytes, and times are RFC 3339 in UTC. Requests refuse
 //! fields that they do not know; responses may grow some.
 
+mod cluster;
 mod dlq;
 mod info;
 mod jobs;
@@ -21,6 +22,7 @@ mod schema;
 mod submit;
 mod workers;
 
+pub use cluster::{ClusterView, LeaderView, OrphanView, SweepView};
 pub use dlq::{DlqDetail, DlqQuery, DlqView, PurgeBody, Purged, Retried, RetryAllBody};
 pub use info::Info;
 pub use jobs::{
@@ -37,4 +39,4 @@ pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page, PageQuery};
 pub use problem::ProblemBody;
 pub use queues::QueueView;
 pub use submit::{NewJobBody, SubmitBody, Submitted, SubmittedJob};
-pub use workers::WorkerView;
+pub use workers::{EvictAnswer, WorkerView};

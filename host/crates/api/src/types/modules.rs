@@ -133,6 +133,10 @@ pub struct ModuleView {
     /// The version that jobs run which ask for none.
     #[schema(value_type = Option<String>)]
     pub current: Option<VersionName>,
+    /// Since when that one is in quarantine, and none of its jobs is claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub quarantined_at: Option<Time>,
     /// How many versions it has.
     pub versions: u64,
     /// When its first version was published.
@@ -145,8 +149,14 @@ pub struct ModuleView {
 
 impl From<store::ModuleSummary> for ModuleView {
     fn from(module: store::ModuleSummary) -> Self {
-        let store::ModuleSummary { id: _, name, current, versions, created_at, kinds } = module;
-        Self { name, current, versions, created_at, kinds }
+        Self {
+            name: module.name,
+            current: module.current,
+            quarantined_at: module.quarantined_at,
+            versions: module.versions,
+            created_at: module.created_at,
+            kinds: module.kinds,
+        }
     }
 }
 
@@ -200,10 +210,13 @@ pub struct VersionView {
     pub created_at: Time,
     /// Whether it is the current version.
     pub active: bool,
-    /// Since when claims skip it because it takes workers down.
+    /// Since when its jobs are held back, because its guests kill the processes that they run in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub quarantined_at: Option<Time>,
+    /// What it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine_reason: Option<String>,
 }
 
 impl From<&store::VersionDetail> for VersionView {
@@ -215,7 +228,8 @@ impl From<&store::VersionDetail> for VersionView {
             bytes: version.bytes,
             created_at: version.created_at,
             active: version.active,
-            quarantined_at: None,
+            quarantined_at: version.quarantined_at,
+            quarantine_reason: version.quarantine_reason.clone(),
         }
     }
 }

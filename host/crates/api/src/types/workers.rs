@@ -34,6 +34,23 @@ pub struct WorkerView {
     pub queues: Vec<QueueName>,
     /// Whether it takes no more jobs.
     pub draining: bool,
+    /// How many of its slots are held by guests that cannot be ended, because their threads do not
+    /// come out of a call.
+    #[serde(default)]
+    pub leaked: u32,
+    /// Whether it was told to drain, which it may not have heard of yet.
+    #[serde(default)]
+    pub drain_requested: bool,
+    /// Whether it was declared dead.
+    #[serde(default)]
+    pub evicted: bool,
+    /// Whether its database session is there, by which its death would be noticed at once.
+    #[serde(default)]
+    pub session: bool,
+    /// Since when its database session is seen to have ended with its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub gone_since: Option<Time>,
 }
 
 impl From<WorkerInfo> for WorkerView {
@@ -49,6 +66,21 @@ impl From<WorkerInfo> for WorkerView {
             seen_at: worker.seen_at,
             queues: worker.queues,
             draining: worker.draining,
+            leaked: worker.leaked,
+            drain_requested: worker.drain_requested,
+            evicted: worker.evicted,
+            session: worker.session,
+            gone_since: worker.gone_since,
         }
     }
+}
+
+/// What an eviction did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EvictAnswer {
+    /// The worker.
+    #[schema(value_type = String, format = Uuid)]
+    pub id: WorkerId,
+    /// How many jobs were taken back from it.
+    pub taken_back: u64,
 }

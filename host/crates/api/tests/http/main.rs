@@ -9,10 +9,12 @@
 
 mod auth;
 mod bad_input;
+mod cluster;
 mod dead_letters;
 mod jobs;
 mod lifecycle;
 mod modules;
+mod quarantine;
 mod queues;
 mod server;
 mod uploads;
