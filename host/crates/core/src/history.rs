@@ -82,6 +82,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// S21, S22: the two ways to be rescued are told apart by these very words.
+    #[test]
+    fn scripts_match_on_these_messages() {
+        assert_eq!(HEARTBEAT_STALE, "heartbeat stale: worker presumed dead");
+        assert_eq!(HARD_DEADLINE, "hard deadline exceeded");
+    }
+
     #[test]
     fn nul_does_not_reach_the_database() {
         assert_eq!(bounded_text("a\0b", 10), "a\u{fffd}b");

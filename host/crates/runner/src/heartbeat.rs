@@ -60,7 +60,7 @@ impl Heartbeat {
     /// Renews leases, and answers with those that are held but were locked by somebody else.
     async fn beat(&self, line: &mut Heartbeats, keys: Vec<LeaseKey>) -> Vec<LeaseKey> {
         let mut missed = Vec::new();
-        for chunk in keys.chunks(CHUNK) {
+        for chunk in statements(&keys) {
             let sent = Moment::now();
             let beats = match line.beat(self.worker, chunk, self.interval / 2).await {
                 Ok(beats) => beats,
@@ -108,5 +108,31 @@ impl Heartbeat {
                 error!(attempts = given_up, "gave up on attempts that do not end");
             }
         }
+    }
+}
+
+/// The leases of each statement that renews some of them.
+fn statements(keys: &[LeaseKey]) -> impl Iterator<Item = &[LeaseKey]> {
+    keys.chunks(CHUNK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::ids::JobId;
+    use uuid::Uuid;
+
+    /// S13: no statement renews more than 500 leases, and none is left out.
+    #[test]
+    fn many_leases_are_renewed_by_few_statements() {
+        let key = |lease| LeaseKey { job: JobId::from_uuid(Uuid::nil()), run_lease: lease };
+        let keys: Vec<_> = (1..=1201).map(key).collect();
+        let sizes: Vec<_> = statements(&keys).map(<[LeaseKey]>::len).collect();
+        assert_eq!(sizes, [500, 500, 201]);
+        assert_eq!(
+            statements(&keys).flatten().collect::<Vec<_>>(),
+            keys.iter().collect::<Vec<_>>()
+        );
+        assert_eq!(statements(&[]).count(), 0);
     }
 }
