@@ -215,7 +215,7 @@ impl Watch {
                 ),
                 // It has come out meanwhile.
                 Ok(false) => {
-                    warn!(thread, host_call, seconds, "a host call blocked a guest thread")
+                    warn!(thread, host_call, seconds, "a host call blocked a guest thread");
                 }
                 Err(error) => error!(
                     thread,
