@@ -153,6 +153,60 @@ async fn a_lost_connection_costs_no_heartbeat() {
     assert_eq!(heartbeats.beat(me, &[key], BOUND).await.unwrap(), [beat(key, true)]);
 }
 
+/// S11: one round trip a chunk, which finds its leases by the primary key.
+#[tokio::test]
+async fn a_heartbeat_finds_leases_by_their_primary_key() {
+    let house = House::new().await;
+    let me = worker();
+    for _ in 0..4 {
+        house.enqueue_all(&house.jobs(500)).await;
+    }
+    let claimed = house.claim(me, 2000).await;
+    house.execute("ANALYZE leases").await;
+    let keys: Vec<_> = claimed.iter().take(20).map(|job| job.key).collect();
+    let sql = include_str!("../../queries/jobs/heartbeat.sql");
+    let plan: Vec<String> =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(format!("EXPLAIN (COSTS off) {sql}")))
+            .bind(me.as_uuid())
+            .bind(keys.iter().map(|key| key.job.as_uuid()).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.run_lease).collect::<Vec<_>>())
+            .fetch_all(&mut house.db.connection().await)
+            .await
+            .unwrap();
+    assert!(plan.iter().any(|line| line.contains("leases_pkey")), "{plan:#?}");
+    assert!(!plan.iter().any(|line| line.contains("Seq Scan on leases")), "{plan:#?}");
+}
+
+/// S33: a heartbeat rewrites the narrow leases in their own pages and leaves every index alone,
+/// even when it renews all leases of a page at once.
+#[tokio::test]
+async fn heartbeats_are_updates_in_place() {
+    let house = House::new().await;
+    let me = worker();
+    house.enqueue_all(&house.jobs(400)).await;
+    let keys: Vec<_> = house.claim(me, 400).await.iter().map(|job| job.key).collect();
+    let mut heartbeats = house.store.heartbeats();
+    assert_eq!(heartbeats.beat(me, &keys, BOUND).await.unwrap().len(), 400);
+    // A session counts what it did when it ends, at the latest.
+    drop(heartbeats);
+
+    let mut connection = house.db.connection().await;
+    wait_for("the updates to be counted", BOUND, async || {
+        let (all, hot): (i64, i64) = sqlx::query_as(
+            "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'leases'",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        if all < 400 {
+            return Err(format!("{all} of 400 are"));
+        }
+        assert_eq!(hot, all);
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn heartbeats_do_not_touch_an_index() {
     let house = House::new().await;

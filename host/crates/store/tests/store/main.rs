@@ -22,6 +22,8 @@ mod heartbeat;
 #[cfg(test)]
 mod leader;
 #[cfg(test)]
+mod lease_cost;
+#[cfg(test)]
 mod list;
 #[cfg(test)]
 mod listen;
@@ -38,9 +40,13 @@ mod overload;
 #[cfg(test)]
 mod presence;
 #[cfg(test)]
+mod prune;
+#[cfg(test)]
 mod quarantine;
 #[cfg(test)]
 mod rescue;
+#[cfg(test)]
+mod restart;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -61,3 +61,45 @@ async fn a_batch_that_takes_too_long_is_handed_back_to_be_split() {
     assert_eq!(second[0].applied, Some(JobState::Completed));
     house.assert_one_place().await;
 }
+
+/// S92: a database that takes connections and never answers is an error within the bound, and not
+/// a hang.
+#[tokio::test]
+async fn a_database_that_never_answers_is_reported_in_time() {
+    // Given a server that accepts, and says nothing,
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://nobody@{}/nothing", silent.local_addr().unwrap());
+    let bound = Duration::from_millis(300);
+    let settings = StoreSettings { acquire_timeout: bound, ..StoreSettings::new(url) };
+
+    // when someone connects, then they hear so in time.
+    let connecting = tokio::time::timeout(Duration::from_secs(20), Store::connect(&settings));
+    let error = connecting.await.expect("an answer in time").err().expect("nobody is there");
+    assert!(matches!(error, StoreError::Connect { .. }) && error.is_transient(), "{error}");
+}
+
+/// S92: a statement that takes longer than allowed, or finds no connection, is an error.
+#[tokio::test]
+async fn a_statement_is_bounded_and_so_is_the_wait_for_a_connection() {
+    // Given a pool of one connection, and a register that somebody holds locked,
+    let house = House::new().await;
+    let settings = StoreSettings {
+        max_connections: 1,
+        statement_timeout: Duration::from_millis(400),
+        acquire_timeout: Duration::from_millis(100),
+        ..house.db.settings()
+    };
+    let store = Store::connect(&settings).await.unwrap();
+    store.workers().await.unwrap();
+    let mut other = house.db.connection().await;
+    let mut open = other.begin().await.unwrap();
+    execute(&mut open, "LOCK TABLE workers IN ACCESS EXCLUSIVE MODE").await;
+
+    // when two read it, then one is cut off, and the other does not get that far.
+    let (first, second) = tokio::join!(store.workers(), store.workers());
+    let (first, second) = (first.unwrap_err(), second.unwrap_err());
+    assert!(first.is_overload(), "{first:?}");
+    assert!(matches!(second, StoreError::PoolTimeout), "{second:?}");
+    open.rollback().await.unwrap();
+    store.workers().await.unwrap();
+}
