@@ -6,8 +6,9 @@ use toml::Table;
 
 /// What each of our crates may depend on of ours, for other than tests. Nothing may depend on
 /// what is not listed here.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("cofferdam-core", &[]),
+    ("cofferdam-model", &["cofferdam-core"]),
     ("cofferdam-localpg", &[]),
     ("cofferdam-store", &["cofferdam-core"]),
     ("cofferdam-sandbox", &["cofferdam-core"]),
