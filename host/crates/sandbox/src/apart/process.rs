@@ -22,8 +22,12 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// meanwhile.
 const REAP: Duration = Duration::from_secs(2);
 
-/// How much of the end of standard error is kept, in bytes.
-const TAIL: usize = 4 * 1024;
+/// How much of the end of standard error is kept, in bytes. Each may become three where they are
+/// no text, and still leave room in a message: its end is what counts.
+const TAIL: usize = 1024;
+
+/// The most that is read of it at a time, in bytes.
+const CHUNK: usize = 4 * 1024;
 
 /// A child.
 pub(super) struct Process {
@@ -89,7 +93,7 @@ impl Process {
         // Another process may hold the pipe open.
         let _ = timeout(REAP, &mut self.listener).await;
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        last_lines(&kept(&String::from_utf8_lossy(&said), TAIL))
+        last_lines(&kept(&String::from_utf8_lossy(&said), 3 * TAIL))
     }
 
     /// To its whole group: a guest that took it over may have started others.
@@ -105,7 +109,7 @@ impl Process {
 
 /// Keeps the end of what the child writes, and reads all of it: a full pipe would stop the child.
 async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
-    let mut chunk = vec![0; TAIL];
+    let mut chunk = vec![0; CHUNK];
     while let Ok(bytes @ 1..) = stderr.read(&mut chunk).await {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend_from_slice(chunk.get(..bytes).unwrap_or_default());
