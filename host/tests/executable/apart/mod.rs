@@ -125,7 +125,7 @@ fn apart() -> Apart {
 
 /// Waits for an outcome, but not for ever.
 async fn finish(running: ApartRunning) -> Outcome {
-    tokio::time::timeout(PATIENCE, running.outcome()).await.expect("the outcome resolves")
+    tokio::time::timeout(PATIENCE, running.outcome()).await.unwrap()
 }
 
 /// The failure of an attempt that must have failed like this.

@@ -15,8 +15,11 @@ use cofferdam_core::outcome::{End, Failure, Outcome, RetryAdvice, Usage};
 use cofferdam_core::units::format_duration;
 use std::time::Duration;
 
-/// The codes of faults of a sandbox, which are no outcome of a guest.
-const FAULTS: [&str; 3] = ["no-capacity", "host-panic", "host-bug"];
+/// The codes of faults of a sandbox, which whoever holds the lease counts as crashes.
+const FAULTS: [&str; 2] = ["host-panic", "host-bug"];
+
+/// The code of an attempt for which there was no room.
+const NO_CAPACITY: &str = "no-capacity";
 
 /// What this side knows by itself.
 pub(super) struct Known<'a> {
@@ -61,10 +64,11 @@ fn failure(failure: Failure, known: &Known<'_>) -> Result<Failure, &'static str>
         FailureClass::Released if told(KillReason::Shutdown) => {
             Ok(outcome::ended(KillReason::Shutdown).failure)
         }
-        // In a sandbox of its own there is no neighbour to blame, so this counts as a crash.
-        FailureClass::Released if FAULTS.contains(&failure.code.as_str()) => {
-            failure.class = FailureClass::Lost;
-            Ok(failure)
+        FailureClass::Released if FAULTS.contains(&failure.code.as_str()) => Ok(failure),
+        // In a process of its own there is no neighbour that took the room. Given back, it could
+        // do the same for ever.
+        FailureClass::Released if failure.code == NO_CAPACITY => {
+            Ok(process_died(&format!("alone in its process: {}", failure.message)))
         }
         FailureClass::Released => Err("it was given back by nobody"),
         // The child watches the lease, too, and may have been told of a renewal too late.
@@ -174,13 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_a_sandbox_apart_count_as_crashes() {
+    fn what_does_not_count_is_not_for_the_child_to_say() {
         let limits = Limits::default();
-        for code in FAULTS {
+        let claim = |code| {
             let ended = said(FailureClass::Released, code);
-            let ended = outcome(ended, Vec::new(), &known(&limits, None, true)).unwrap();
-            assert_eq!(class(ended), (FailureClass::Lost, code.to_owned()));
+            outcome(ended, Vec::new(), &known(&limits, None, true)).map(class)
+        };
+        for code in FAULTS {
+            assert_eq!(claim(code), Ok((FailureClass::Released, code.to_owned())));
         }
+        assert_eq!(claim(NO_CAPACITY), Ok((FailureClass::Lost, PROCESS_DIED.to_owned())));
+        assert!(claim("loading").is_err());
     }
 
     #[test]
