@@ -58,7 +58,7 @@ async fn sweeps_read_leases_and_find_the_rest_by_index() {
         for (table, node) in found {
             let by_index = node.starts_with("Index");
             assert!(by_index || SMALL.contains(&&*table), "{node} of {table}: {plan:#}");
-            assert!(["jobs"].contains(&&*table) || SMALL.contains(&&*table), "{table}: {plan:#}");
+            assert!(table == "jobs" || SMALL.contains(&&*table), "{table}: {plan:#}");
         }
     }
 }
@@ -107,8 +107,8 @@ async fn fifty_thousand_leases_are_renewed_within_an_interval() {
     house.running(me).await;
     house
         .execute(
-            "INSERT INTO jobs SELECT copy.* FROM jobs AS j, generate_series(1, 49999), \
-             LATERAL jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid())) AS copy; \
+            "INSERT INTO jobs SELECT copy.* FROM jobs AS j, generate_series(1, 49999) AS n, \
+             LATERAL jsonb_populate_record(j, jsonb_build_object('id', md5(n::text)::uuid)) AS copy; \
              INSERT INTO leases SELECT copy.* FROM leases AS l JOIN jobs AS j ON j.id <> l.job_id, \
              LATERAL jsonb_populate_record(l, jsonb_build_object('job_id', j.id)) AS copy; \
              ANALYZE jobs, leases",
