@@ -7,6 +7,7 @@ mod answers;
 mod crashes;
 mod curious;
 mod floods;
+mod ledger;
 mod runaways;
 mod waits;
 
@@ -17,5 +18,6 @@ pub use answers::{
 pub use crashes::{abort, divide, exit, panic};
 pub use curious::{Surroundings, look_around};
 pub use floods::{flood_log, flood_output, flood_stdout};
+pub use ledger::{Ending, Ledger, ledger};
 pub use runaways::{allocate, fuel, recurse, spin};
 pub use waits::{Slow, sleep, slow};

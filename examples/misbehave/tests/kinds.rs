@@ -24,6 +24,7 @@ fn every_kind_is_in_the_component_without_a_list_of_them() {
             "flood-output",
             "flood-stdout",
             "fuel",
+            "ledger",
             "look-around",
             "panic",
             "permanent",
@@ -42,7 +43,7 @@ fn every_kind_is_in_the_component_without_a_list_of_them() {
 fn the_schemas_are_json() {
     let kinds = testing::kinds();
     let schemas: Vec<_> = kinds.iter().filter_map(|kind| kind.input_schema.as_ref()).collect();
-    assert_eq!(schemas.len(), 2);
+    assert_eq!(schemas.len(), 3);
     for schema in schemas {
         serde_json::from_str::<serde_json::Value>(schema).unwrap();
     }
@@ -97,6 +98,27 @@ fn slow_takes_its_time_from_its_input() {
     let error = Job::new().dispatch("slow", r#"{"ms":"long"}"#).result.unwrap_err();
     assert_eq!(error.code(), "bad-input");
     assert!(error.message().contains("field `ms`"), "{}", error.message());
+}
+
+#[test]
+fn ledger_leaves_a_trace_and_ends_as_it_is_told() {
+    let run = |number, outcome: &str| {
+        let input = format!(r#"{{"ms":30,"outcome":{outcome}}}"#);
+        Job::new().attempt(number).dispatch("ledger", input)
+    };
+    let first = run(2, r#""ok""#);
+    assert_eq!(first.result.unwrap(), b"2");
+    assert!(first.logs.len() >= 2, "one when it starts and one when it ends");
+    for line in &first.logs {
+        assert!(line.message.starts_with("effect ") && line.message.ends_with(" 2"), "{line:?}");
+    }
+    assert_eq!(run(2, r#"{"error-until":3}"#).result.unwrap_err().code(), "not-yet");
+    assert_eq!(run(3, r#"{"error-until":3}"#).result.unwrap(), b"3");
+    assert_eq!(run(1, r#""permanent""#).result.unwrap_err().advice(), Retry::Permanent);
+    let asleep = run(1, r#""snooze""#);
+    assert_eq!(asleep.checkpoints, [b"snoozed".to_vec()]);
+    assert_eq!(asleep.result.unwrap_err().advice(), Retry::Snooze(Duration::from_secs(1)));
+    assert!(run(1, r#""poison""#).logs.iter().any(|line| line.message == "poison"));
 }
 
 #[test]
