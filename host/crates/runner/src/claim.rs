@@ -4,6 +4,7 @@ use crate::error::chain;
 use crate::execute::Executor;
 use crate::inflight::InFlight;
 use crate::moment::Moment;
+use crate::presence::Present;
 use crate::stop::{Stop, StopReason};
 use cofferdam_core::ids::WorkerId;
 use cofferdam_core::limits::Limits;
@@ -32,6 +33,7 @@ pub(crate) struct Claimer {
     pub(crate) executor: Arc<Executor>,
     pub(crate) tasks: TaskTracker,
     pub(crate) wake: Arc<Notify>,
+    pub(crate) present: Present,
 }
 
 impl Claimer {
@@ -39,7 +41,7 @@ impl Claimer {
     pub(crate) async fn run(&self, stop: CancellationToken) {
         let mut cursor = ClaimCursor::default();
         let mut failures = 0_u32;
-        while let Some(()) = stop.run_until_cancelled(self.slot_is_free()).await {
+        while let Some(()) = stop.run_until_cancelled(self.may_claim()).await {
             // Interest is registered before the look, so that a job that comes between the two is
             // not slept through.
             let woken = self.wake.notified();
@@ -68,9 +70,10 @@ impl Claimer {
         }
     }
 
-    async fn slot_is_free(&self) {
+    async fn may_claim(&self) {
         // The semaphore is never closed. The permit is given back at once: only this task claims.
         let _ = self.slots.acquire().await;
+        self.present.here().await;
     }
 
     /// Claims for all free slots, and says how many jobs there were.

@@ -3,6 +3,7 @@
 use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::moment::Moment;
+use crate::presence::Present;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_sandbox::KillReason;
 use cofferdam_store::{Heartbeats, Store};
@@ -30,6 +31,7 @@ pub(crate) struct Heartbeat {
     pub(crate) interval: Duration,
     /// How long a guest's thread may be inside one call before its attempt does not count as alive.
     pub(crate) stall: Duration,
+    pub(crate) present: Present,
 }
 
 impl Heartbeat {
@@ -42,9 +44,11 @@ impl Heartbeat {
         let mut line = self.store.heartbeats();
         loop {
             let factor = 1.0 + JITTER * (rand::random::<f64>() * 2.0 - 1.0);
-            let wait = tokio::time::sleep(self.interval.mul_f64(factor));
-            if stop.run_until_cancelled(wait).await.is_none() {
-                return;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(self.interval.mul_f64(factor)) => {}
+                // The heartbeats are all that tells a worker without its session from a dead one.
+                () = self.present.lost() => {}
             }
             let mut missed = self.beat(&mut line, self.inflight.keys(self.stall)).await;
             for _ in 0..RETRIES {

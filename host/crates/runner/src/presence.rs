@@ -9,7 +9,7 @@ use cofferdam_sandbox::Sandbox;
 use cofferdam_store::{Presence, Store, StoreError, WorkerRow};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -35,6 +35,42 @@ pub(crate) struct Keeper {
     pub(crate) orders: Stop,
     /// Told when the registration has changed in a way that people wait for.
     pub(crate) changed: Arc<Notify>,
+    pub(crate) present: Present,
+}
+
+/// Whether the worker has its session. Copies look at the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Present {
+    here: watch::Sender<bool>,
+    /// Told again and again while the session is lost.
+    lost: Arc<Notify>,
+}
+
+impl Present {
+    pub(crate) fn new() -> Self {
+        Self { here: watch::Sender::new(true), lost: Arc::new(Notify::new()) }
+    }
+
+    /// Waits until the worker has its session. Without one nobody can see it, and it may have been
+    /// forgotten: it takes no jobs then.
+    pub(crate) async fn here(&self) {
+        let mut here = self.here.subscribe();
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = here.wait_for(|here| *here).await;
+    }
+
+    /// Resolves while the session is lost, every now and then. The leader may take the worker for
+    /// dead, unless it sees that its leases are renewed.
+    pub(crate) async fn lost(&self) {
+        self.lost.notified().await;
+    }
+
+    fn set(&self, here: bool) {
+        self.here.send_if_modified(|was| std::mem::replace(was, here) != here);
+        if !here {
+            self.lost.notify_one();
+        }
+    }
 }
 
 /// What the worker says of itself.
@@ -90,11 +126,8 @@ impl Keeper {
             Duration::ZERO => MAX_PERIOD,
             grace => MAX_PERIOD.min(grace / 4),
         };
-        let mut told = Some(Told {
-            at: Instant::now(),
-            row: self.registration.now(),
-            locked: true,
-        });
+        let mut told =
+            Some(Told { at: Instant::now(), row: self.registration.now(), locked: true });
         let mut lost = false;
         loop {
             tokio::select! {
@@ -103,16 +136,19 @@ impl Keeper {
                 () = self.changed.notified() => told = None,
             }
             match self.look_after(&mut session, &mut told).await {
-                Ok(()) if lost => {
-                    info!("the worker's session is back");
+                Ok(()) => {
+                    if lost {
+                        info!("the worker's session is back");
+                    }
                     lost = false;
+                    self.present.set(true);
                 }
-                Ok(()) => {}
                 Err(error) => {
                     if !lost {
                         warn!(error = chain(&error), "lost the worker's session");
                     }
                     lost = true;
+                    self.present.set(false);
                     // The next look takes a new one.
                     told = None;
                 }

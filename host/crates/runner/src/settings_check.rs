@@ -170,10 +170,8 @@ mod tests {
 
     #[test]
     fn what_ended_today_is_not_removed_today() {
-        let settings = WorkerSettings {
-            dlq_retention: Duration::from_hours(1),
-            ..WorkerSettings::default()
-        };
+        let settings =
+            WorkerSettings { dlq_retention: Duration::from_hours(1), ..WorkerSettings::default() };
         let (error, hint) = refused(&settings);
         assert_eq!(error, "dlq_retention is 1h, less than the 24h that are the least");
         assert_eq!(hint, "set dlq_retention to 24h or more");

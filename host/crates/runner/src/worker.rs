@@ -10,7 +10,7 @@ use crate::inflight::InFlight;
 use crate::logs::Buffers;
 use crate::maintain::{self, Leader, Leading, Tallies};
 use crate::modules::Modules;
-use crate::presence::{Keeper, Registration};
+use crate::presence::{Keeper, Present, Registration};
 use crate::settings::WorkerSettings;
 use crate::stage::Stage;
 use crate::stop::{Stop, StopReason};
@@ -94,7 +94,7 @@ impl Worker {
         let inflight = Arc::new(InFlight::new(settings.lease_bound()));
         let buffers = Arc::new(Buffers::default());
         let (wake, changed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let (orders, leading) = (Stop::new(), Leading::new());
+        let (orders, leading, present) = (Stop::new(), Leading::new(), Present::new());
         let (draining, hurry) = (CancellationToken::new(), CancellationToken::new());
         let attempts = TaskTracker::new();
         let (outcomes, written) = mpsc::unbounded_channel();
@@ -133,6 +133,7 @@ impl Worker {
             inflight: inflight.clone(),
             interval: settings.heartbeat_interval,
             stall: settings.stall_limit,
+            present: present.clone(),
         };
         support.spawn(|stop| async move { heartbeat.run(stop).await });
         let keeper = Keeper {
@@ -141,6 +142,7 @@ impl Worker {
             crash_grace: settings.crash_grace,
             orders: orders.clone(),
             changed: changed.clone(),
+            present: present.clone(),
         };
         support.spawn(|stop| async move { keeper.run(session, stop).await });
         let (store_of_logs, buffers_of_logs) = (store.clone(), buffers.clone());
@@ -175,9 +177,9 @@ impl Worker {
         intake.spawn(move |stop| listen(listener, id, theirs, woken, told, stop));
         let executor = Arc::new(Executor {
             store: store.clone(),
-            alone: settings.alone.map(|executable| {
-                Alone::new(executable, modules.clone(), settings.overdue_grace)
-            }),
+            alone: settings
+                .alone
+                .map(|executable| Alone::new(executable, modules.clone(), settings.overdue_grace)),
             modules,
             inflight: inflight.clone(),
             buffers,
@@ -196,6 +198,7 @@ impl Worker {
             executor,
             tasks: attempts.clone(),
             wake,
+            present,
         };
         intake.spawn(|stop| async move { claimer.run(stop).await });
 

@@ -62,11 +62,12 @@ pub(crate) fn start(
         wake: wake.clone(),
         stage,
     };
-    let rescue = |name, interval, kind| {
-        sweeper.start(name, interval, move |store| async move {
-            rescue::run_once(&store, kind).await
-        });
-    };
+    let rescue =
+        |name, interval, kind| {
+            sweeper.start(name, interval, move |store| async move {
+                rescue::run_once(&store, kind).await
+            });
+        };
     let staleness = settings.heartbeat_staleness;
     rescue("rescue-heartbeat", settings.rescue_interval, RescueKind::Heartbeat { staleness });
     let grace = settings.overdue_grace;

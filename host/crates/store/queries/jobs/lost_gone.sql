@@ -6,6 +6,9 @@
 --
 -- The grace is counted between two looks at the worker's session, not up to now: a first look may
 -- be wrong, and after it nobody may have been there to look again.
+--
+-- A worker that renewed any lease since then lives, and has only lost its session: it may have no
+-- connection left to take another one over.
 -- Shape as in lost_stale.sql.
 SELECT l.job_id, l.run_lease, l.worker_id, l.attempts, l.crashes, j.options,
        k.settings AS kind_settings,
@@ -17,6 +20,10 @@ WHERE l.worker_id IN (
           SELECT w.id
           FROM workers AS w
           WHERE w.gone_seen_at - w.gone_since >= $1 * INTERVAL '1 millisecond'
+            AND NOT EXISTS (
+                SELECT FROM leases AS beaten
+                WHERE beaten.worker_id = w.id AND beaten.heartbeat_at >= w.gone_since
+            )
       )
   AND ($3::uuid IS NULL OR l.job_id > $3)
 ORDER BY l.job_id
