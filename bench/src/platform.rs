@@ -18,12 +18,20 @@ pub(crate) struct Platform {
     pub(crate) store: Store,
     pub(crate) submitter: Submitter,
     pub(crate) worker: Worker,
-    cluster: Cluster,
+    base: Base,
+}
+
+/// A database with a module in it, and nobody who works.
+pub(crate) struct Base {
+    pub(crate) store: Store,
+    pub(crate) submitter: Submitter,
+    pub(crate) cluster: Cluster,
+    modules: Modules,
     _folder: TempDir,
 }
 
-impl Platform {
-    /// Starts everything and publishes `guest` as `bench`. Commits are durable.
+impl Base {
+    /// Starts a private Postgres and publishes `guest` as `bench`. Commits are durable.
     pub(crate) async fn start(runtime: &Runtime, guest: &[u8]) -> Result<Self> {
         let folder = TempDir::new()?;
         let settings = ClusterSettings::new(folder.path().join("postgres"));
@@ -48,16 +56,30 @@ impl Platform {
         };
         publisher.publish(TenantId::DEFAULT, guest.to_vec(), request).await?;
         let submitter = Submitter::new(store.clone(), modules.clone());
+        Ok(Self { store, submitter, cluster, modules, _folder: folder })
+    }
+
+    /// Stops everything.
+    pub(crate) async fn stop(self) -> Result<()> {
+        self.store.close().await;
+        tokio::task::spawn_blocking(move || self.cluster.stop())
+            .await?
+            .context("the private Postgres did not stop")
+    }
+}
+
+impl Platform {
+    /// Starts a worker on a database of its own.
+    pub(crate) async fn start(runtime: &Runtime, guest: &[u8]) -> Result<Self> {
+        let base = Base::start(runtime, guest).await?;
+        let (store, modules) = (base.store.clone(), base.modules.clone());
         let worker = Worker::start(WorkerSettings::default(), store.clone(), modules).await?;
-        Ok(Self { store, submitter, worker, cluster, _folder: folder })
+        Ok(Self { store, submitter: base.submitter.clone(), worker, base })
     }
 
     /// Stops everything.
     pub(crate) async fn stop(self) -> Result<()> {
         self.worker.drain(Duration::from_secs(5), CancellationToken::new()).await;
-        self.store.close().await;
-        tokio::task::spawn_blocking(move || self.cluster.stop())
-            .await?
-            .context("the private Postgres did not stop")
+        self.base.stop().await
     }
 }
