@@ -163,10 +163,8 @@ impl Presence {
             }
         }
         let mut connection = self.store.connect_present().await?;
-        let (since, _, _): (i64, i64, String) = sqlx::query_as(ENTER)
-            .bind(self.worker.as_uuid())
-            .fetch_one(&mut connection)
-            .await?;
+        let (since, _, _): (i64, i64, String) =
+            sqlx::query_as(ENTER).bind(self.worker.as_uuid()).fetch_one(&mut connection).await?;
         let session = self.session.insert(Session { connection, since, proven: false });
         let answer = renew(session, row).await?;
         self.renewed(answer)

@@ -7,7 +7,7 @@ use crate::convert::{length, millis, unsigned};
 use crate::error::{StoreError, sqlstate};
 use crate::store::Store;
 use cofferdam_core::recovery::QUARANTINE_WINDOW;
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use std::time::Duration;
 
 const ENDED: &str = include_str!("../queries/prune/ended.sql");
@@ -109,22 +109,30 @@ impl Store {
         table: &'static str,
         partition: &str,
     ) -> Result<bool, sqlx::Error> {
-        let mut transaction = self.pool().begin().await?;
+        let keeps_jobs = table == "ended";
+        let mut connection = self.pool().acquire().await?;
+        // First without the lock: it takes many steps until the partition is empty.
+        if keeps_jobs && holds_rows(&mut connection, partition).await? {
+            return Ok(false);
+        }
+        let mut transaction = connection.begin().await?;
         sqlx::raw_sql(LOCK_WAIT).execute(&mut *transaction).await?;
         // The parent first, as every statement does that reads or writes through it.
         let lock = format!("LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE");
         sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
-        if table == "ended" {
-            let look = AssertSqlSafe(format!("SELECT EXISTS (SELECT FROM {partition})"));
-            if sqlx::query_scalar(look).fetch_one(&mut *transaction).await? {
-                return Ok(false);
-            }
+        if keeps_jobs && holds_rows(&mut transaction, partition).await? {
+            return Ok(false);
         }
         let drop = format!("DROP TABLE IF EXISTS {partition}");
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(true)
     }
+}
+
+async fn holds_rows(connection: &mut PgConnection, partition: &str) -> Result<bool, sqlx::Error> {
+    let look = AssertSqlSafe(format!("SELECT EXISTS (SELECT FROM {partition})"));
+    sqlx::query_scalar(look).fetch_one(connection).await
 }
 
 impl Pruned {

@@ -97,8 +97,12 @@ async fn the_grace_is_counted_between_two_looks() {
     session_ends(&house, me).await;
     watch(&mut eyes).await;
     let ago = "gone_since - INTERVAL '1 hour'";
-    house.execute(&format!("UPDATE workers SET gone_since = {ago}, gone_seen_at = {ago} \
-                            WHERE gone_since IS NOT NULL")).await;
+    house
+        .execute(&format!(
+            "UPDATE workers SET gone_since = {ago}, gone_seen_at = {ago} \
+                            WHERE gone_since IS NOT NULL"
+        ))
+        .await;
 
     // when nobody has looked since, then that is not enough; after another look it is.
     let grace = RescueKind::Crash { grace: Duration::from_secs(5) };
@@ -307,7 +311,8 @@ async fn no_timeout_of_the_server_ends_a_session_that_is_a_presence() {
 
     // when another session has been ended by that,
     let mut idle = house.db.connection().await;
-    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut idle).await.unwrap();
+    let pid: i32 =
+        sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut idle).await.unwrap();
     wait_for("an idle session to end", BOUND, async || {
         let there: bool =
             sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)")

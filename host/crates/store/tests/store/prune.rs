@@ -1,6 +1,8 @@
 //! What leaves by its age, and what does not.
 
-use crate::support::{House, TENANT, USAGE, at_once, completed, execute, failed, module, version, worker};
+use crate::support::{
+    House, TENANT, USAGE, at_once, completed, execute, failed, module, version, worker,
+};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::ids::JobId;
 use cofferdam_core::log::{LogLevel, LogLine};

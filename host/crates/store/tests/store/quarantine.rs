@@ -7,9 +7,7 @@ use cofferdam_core::history::PROCESS_DIED;
 use cofferdam_core::ids::{JobId, WorkerId};
 use cofferdam_core::outcome::{Failure, RetryAdvice};
 use cofferdam_core::state::JobState;
-use cofferdam_store::{
-    Cancel, ClaimCursor, Claimed, Finish, FinishEnd, StoreError, VersionDetail,
-};
+use cofferdam_store::{Cancel, ClaimCursor, Claimed, Finish, FinishEnd, StoreError, VersionDetail};
 use sqlx::AssertSqlSafe;
 
 /// An attempt that took its process with it.

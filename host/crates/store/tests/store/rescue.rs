@@ -149,7 +149,9 @@ async fn two_leaders_at_once_do_no_harm() {
     house.execute(OVERDUE).await;
     house.store.evict_worker(me).await.unwrap();
     house
-        .execute("UPDATE workers SET gone_since = now() - INTERVAL '1 minute', gone_seen_at = now()")
+        .execute(
+            "UPDATE workers SET gone_since = now() - INTERVAL '1 minute', gone_seen_at = now()",
+        )
         .await;
 
     // when two leaders run all of them,
@@ -229,8 +231,12 @@ async fn a_claim_sets_heartbeat_and_deadline_at_once() {
     assert!(same);
     assert_eq!(deadline, 300_000);
 
-    house.execute("UPDATE leases SET claimed_at = claimed_at - INTERVAL '91 seconds', \
-                   heartbeat_at = heartbeat_at - INTERVAL '91 seconds'").await;
+    house
+        .execute(
+            "UPDATE leases SET claimed_at = claimed_at - INTERVAL '91 seconds', \
+                   heartbeat_at = heartbeat_at - INTERVAL '91 seconds'",
+        )
+        .await;
     assert_eq!(house.rescue(STALE, 10, FailureClass::Lost).await, 1);
     assert_eq!(house.state(key.job).await, JobState::Available);
 }

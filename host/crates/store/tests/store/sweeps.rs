@@ -49,7 +49,10 @@ async fn reports_add_up_and_the_last_run_is_shown() {
     assert_eq!((crash.name.as_str(), crash.worker, crash.epoch), ("rescue-crash", two, 2));
     assert_eq!((crash.runs, crash.rows, crash.failures, crash.last_rows), (20, 40, 1, 0));
     assert_eq!(crash.last_took, Duration::from_micros(1500));
-    assert_eq!((crash.error, crash.last_error.as_deref()), (None, Some("the table is locked\u{fffd}")));
+    assert_eq!(
+        (crash.error, crash.last_error.as_deref()),
+        (None, Some("the table is locked\u{fffd}"))
+    );
     assert!(crash.last_error_at.unwrap() < crash.last_run_at);
     let counts = [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     assert_eq!((crash.recovery, crash.recovery_sum), (counts, seconds(412)));
@@ -97,17 +100,18 @@ async fn leases_that_nobody_accounts_for_are_counted_where_they_are() {
         .await;
     let old = cluster(&house).await;
     assert_eq!((old.running, old.occupied, old.orphaned), (5, 1, 4));
-    let default = OrphanCount {
-        tenant: "default".to_owned(),
-        queue: "default".to_owned(),
-        count: 4,
-    };
+    let default =
+        OrphanCount { tenant: "default".to_owned(), queue: "default".to_owned(), count: 4 };
     assert_eq!(old.orphans, [default]);
     assert!(old.oldest_beat.unwrap() >= Duration::from_secs(95));
 
     // A worker that is gone accounts for nothing, whatever it said.
-    house.execute(&format!("UPDATE workers SET gone_since = now(), gone_seen_at = now() \
-                            WHERE id = '{busy}'")).await;
+    house
+        .execute(&format!(
+            "UPDATE workers SET gone_since = now(), gone_seen_at = now() \
+                            WHERE id = '{busy}'"
+        ))
+        .await;
     let gone = cluster(&house).await;
     assert_eq!((gone.occupied, gone.orphaned), (0, 5));
     assert_eq!(gone.orphans.iter().map(|orphans| orphans.count).collect::<Vec<_>>(), [4, 1]);

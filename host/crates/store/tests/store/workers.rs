@@ -163,6 +163,9 @@ async fn a_worker_that_registers_before_it_claims_is_never_an_orphan() {
         let (claimed, rescued) =
             tokio::join!(starting, house.rescue(orphan, 10, FailureClass::Lost));
         assert_eq!((claimed.len(), rescued), (1, 0));
-        assert_eq!(house.store.job_state(TENANT, claimed[0].key.job).await.unwrap(), Some(JobState::Running));
+        assert_eq!(
+            house.store.job_state(TENANT, claimed[0].key.job).await.unwrap(),
+            Some(JobState::Running)
+        );
     }
 }
