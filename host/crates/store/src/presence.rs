@@ -159,7 +159,7 @@ impl Presence {
                     tracing::warn!(%error, "the session of the worker was lost");
                     self.session = None;
                 }
-                answer => return self.renewed(answer?),
+                answer => return Ok(self.renewed(answer?)),
             }
         }
         let mut connection = self.store.connect_present().await?;
@@ -167,18 +167,18 @@ impl Presence {
             sqlx::query_as(ENTER).bind(self.worker.as_uuid()).fetch_one(&mut connection).await?;
         let session = self.session.insert(Session { connection, since, proven: false });
         let answer = renew(session, row).await?;
-        self.renewed(answer)
+        Ok(self.renewed(answer))
     }
 
     /// The new session has the lock: the old one is not needed any more.
-    fn renewed(&mut self, registration: Registration) -> Result<Registration, StoreError> {
+    fn renewed(&mut self, registration: Registration) -> Registration {
         if let Some(session) = &mut self.session
             && registration.locked
         {
             session.proven = true;
             self.parked = None;
         }
-        Ok(registration)
+        registration
     }
 }
 

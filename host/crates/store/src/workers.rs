@@ -73,6 +73,7 @@ impl WorkerRow {
 
 /// A worker that is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct WorkerInfo {
     /// This start of it.
     pub id: WorkerId,
@@ -107,6 +108,7 @@ pub struct WorkerInfo {
 }
 
 #[derive(sqlx::FromRow)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Row {
     id: Uuid,
     hostname: String,
