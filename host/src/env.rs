@@ -14,6 +14,10 @@ pub(crate) enum Group {
     Server,
     /// Workers.
     Worker,
+    /// How lost jobs come back.
+    Recovery,
+    /// How long what has ended is kept.
+    Retention,
     /// The sandbox that workers and `run` start.
     Sandbox,
     /// `cofferdam dev`.
@@ -210,7 +214,7 @@ pub(crate) static QUEUES: Variable = keyed(
 
 /// The heartbeat.
 pub(crate) static HEARTBEAT_INTERVAL: Variable = keyed(
-    Group::Worker,
+    Group::Recovery,
     "COFFERDAM_HEARTBEAT_INTERVAL",
     "heartbeat_interval",
     Fallback::Text("30s"),
@@ -219,7 +223,7 @@ pub(crate) static HEARTBEAT_INTERVAL: Variable = keyed(
 
 /// When a lease counts as abandoned.
 pub(crate) static HEARTBEAT_STALENESS: Variable = keyed(
-    Group::Worker,
+    Group::Recovery,
     "COFFERDAM_HEARTBEAT_STALENESS",
     "heartbeat_staleness",
     Fallback::Text("90s"),
@@ -247,11 +251,119 @@ pub(crate) static PROMOTE_INTERVAL: Variable = keyed(
 
 /// Rescue of lost jobs.
 pub(crate) static RESCUE_INTERVAL: Variable = keyed(
-    Group::Worker,
+    Group::Recovery,
     "COFFERDAM_RESCUE_INTERVAL",
     "rescue_interval",
     Fallback::Text("30s"),
-    "How often leases of silent workers and leases past their deadline are looked for.",
+    "How often the leader looks for leases of silent workers and for leases past their deadline.",
+);
+
+/// The fast path of a crash.
+pub(crate) static CRASH_GRACE: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_CRASH_GRACE",
+    "crash_grace",
+    Fallback::Text("5s"),
+    "How long the database session of a worker must have been gone before its jobs are given to \
+     other workers. `0s` turns this off: a dead worker is then found by its heartbeats alone. It \
+     rests on a direct connection to Postgres; behind a pooler that shares sessions it finds nothing.",
+);
+
+/// The grace of leases without a worker.
+pub(crate) static ORPHAN_GRACE: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_ORPHAN_GRACE",
+    "orphan_grace",
+    Fallback::Text("30s"),
+    "How old a lease must be before it is taken back because its worker is not registered.",
+);
+
+/// The grace of leases past their deadline.
+pub(crate) static OVERDUE_GRACE: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_OVERDUE_GRACE",
+    "overdue_grace",
+    Fallback::Text("30s"),
+    "How long past its deadline a lease is left to its worker, which kills on time by itself: the \
+     outcome may be waiting for the database, which is tried for 15s.",
+);
+
+/// How long leadership lasts.
+pub(crate) static LEADER_TTL: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_LEADER_TTL",
+    "leader_ttl",
+    Fallback::Text("15s"),
+    "How long the leader, which runs the sweeps, may be silent before another worker takes over. At \
+     least twice the interval of its renewals.",
+);
+
+/// How often leadership is renewed.
+pub(crate) static LEADER_RENEW_INTERVAL: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_LEADER_RENEW_INTERVAL",
+    "leader_renew_interval",
+    Fallback::Text("5s"),
+    "How often the leader says that it is there.",
+);
+
+/// When a thread counts as stuck.
+pub(crate) static STALL_LIMIT: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_STALL_LIMIT",
+    "stall_limit",
+    Fallback::Text("10s"),
+    "How long a guest's thread may be inside of one call, or the control runtime not come round, \
+     before it counts as stuck for good: the thread is replaced and its leases are not renewed any \
+     more; without a control runtime the process ends with 70.",
+);
+
+/// How many threads may be lost.
+pub(crate) static MAX_LEAKED: Variable = keyed(
+    Group::Recovery,
+    "COFFERDAM_MAX_LEAKED",
+    "max_leaked",
+    Fallback::Text("4"),
+    "How many stuck threads a worker may leave behind. With one more it drains and its process ends \
+     with 70, to be started again by whatever supervises it.",
+);
+
+/// How long history is kept.
+pub(crate) static HISTORY_RETENTION: Variable = keyed(
+    Group::Retention,
+    "COFFERDAM_HISTORY_RETENTION",
+    "history_retention",
+    Fallback::Text("7d"),
+    "How long jobs that completed or were cancelled are kept, with their attempts. At least a day; \
+     removed by whole days.",
+);
+
+/// How long logs are kept.
+pub(crate) static LOG_RETENTION: Variable = keyed(
+    Group::Retention,
+    "COFFERDAM_LOG_RETENTION",
+    "log_retention",
+    Fallback::Text("7d"),
+    "How long captured logs are kept. At least a day; removed by whole days. Dead letters keep the \
+     end of theirs.",
+);
+
+/// How long dead letters are kept.
+pub(crate) static DLQ_RETENTION: Variable = keyed(
+    Group::Retention,
+    "COFFERDAM_DLQ_RETENTION",
+    "dlq_retention",
+    Fallback::Text("30d"),
+    "How long dead letters are kept, with input, errors and the end of the log. At least a day.",
+);
+
+/// How often old rows are removed.
+pub(crate) static PRUNE_INTERVAL: Variable = keyed(
+    Group::Retention,
+    "COFFERDAM_PRUNE_INTERVAL",
+    "prune_interval",
+    Fallback::Text("10m"),
+    "How often what is older than that is looked for.",
 );
 
 /// Writing of logs.
@@ -378,7 +490,7 @@ pub(crate) static NO_PROGRESS: Variable = only(
 );
 
 /// Every variable, in the order of the documentation.
-pub(crate) static ALL: [&Variable; 31] = [
+pub(crate) static ALL: [&Variable; 42] = [
     &CONFIG,
     &SERVER,
     &TOKEN,
@@ -397,6 +509,17 @@ pub(crate) static ALL: [&Variable; 31] = [
     &POLL_INTERVAL,
     &PROMOTE_INTERVAL,
     &RESCUE_INTERVAL,
+    &CRASH_GRACE,
+    &ORPHAN_GRACE,
+    &OVERDUE_GRACE,
+    &LEADER_TTL,
+    &LEADER_RENEW_INTERVAL,
+    &STALL_LIMIT,
+    &MAX_LEAKED,
+    &HISTORY_RETENTION,
+    &LOG_RETENTION,
+    &DLQ_RETENTION,
+    &PRUNE_INTERVAL,
     &LOG_FLUSH_INTERVAL,
     &MODULE_CACHE,
     &DRAIN_GRACE,

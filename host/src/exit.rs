@@ -17,6 +17,9 @@ pub(crate) enum Exit {
     Limit = 4,
     /// The wait took longer than allowed.
     TimedOut = 5,
+    /// A role gave itself up and is to be started again: it lost too many threads to guests, a part
+    /// of it ended, or its runtime stood still. Not one of the codes that shells or signals use.
+    GaveUp = 70,
     /// A signal ended the command.
     Interrupted = 130,
 }
@@ -30,6 +33,7 @@ Exit codes:
   3    cannot reach the server or the database, or not authenticated
   4    the job trapped or hit a limit (with --wait)
   5    timed out waiting
+  70   a worker gave itself up, and is to be started again by what supervises it
   130  interrupted";
 
 impl Exit {

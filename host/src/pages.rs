@@ -13,11 +13,13 @@ use std::path::Path;
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
 /// The sections of the page about configuration, in order.
-const GROUPS: [(Group, &str); 7] = [
+const GROUPS: [(Group, &str); 9] = [
     (Group::Client, "Client commands"),
     (Group::Server, "Server"),
     (Group::Database, "Database"),
     (Group::Worker, "Worker"),
+    (Group::Recovery, "Recovery"),
+    (Group::Retention, "Retention"),
     (Group::Sandbox, "Sandbox"),
     (Group::Dev, "Development"),
     (Group::Output, "Output"),
@@ -88,11 +90,30 @@ Durations are written like `250ms`, `10s`, `5m`, `1h30m` or `2d`, sizes like `51
     .to_owned();
     for (group, title) in GROUPS {
         let _ = write!(page, "\n## {title}\n");
+        page.push_str(introduction(group));
         for variable in env::ALL.iter().filter(|variable| variable.group == group) {
             page.push_str(&entry(variable));
         }
     }
     page
+}
+
+/// What a section says before its settings.
+fn introduction(group: Group) -> &'static str {
+    match group {
+        Group::Recovery => {
+            "\nSet these alike on every worker: each may come to lead, and the leader's count. \
+             `cofferdam doctor`\nprints the bounds that follow from them, with their formulas.\n"
+        }
+        Group::Client
+        | Group::Database
+        | Group::Server
+        | Group::Worker
+        | Group::Retention
+        | Group::Sandbox
+        | Group::Dev
+        | Group::Output => "",
+    }
 }
 
 fn entry(variable: &Variable) -> String {
@@ -137,7 +158,7 @@ fn walk(command: &mut clap::Command, path: &str, page: &mut String) {
     let help: Vec<_> = help.lines().map(str::trim_end).collect();
     let _ = write!(page, "\n## `{path}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
     for sub in command.get_subcommands_mut() {
-        if sub.get_name() != "help" {
+        if sub.get_name() != "help" && !sub.is_hide_set() {
             walk(sub, &path, page);
         }
     }

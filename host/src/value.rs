@@ -2,7 +2,7 @@
 
 use cofferdam_core::Time;
 use cofferdam_core::hint::Hint;
-use cofferdam_core::ids::JobId;
+use cofferdam_core::ids::{JobId, WorkerId};
 use cofferdam_core::job::Priority;
 use cofferdam_core::module::{ModuleRef, VersionName};
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
@@ -244,6 +244,17 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, BadValue> {
     })
 }
 
+/// A worker's id.
+pub(crate) fn worker_id(text: &str) -> Result<WorkerId, BadValue> {
+    text.parse().map_err(|_| {
+        let start: String = text.chars().take(64).collect();
+        BadValue::new(
+            format!("`{start}` is not the id of a worker"),
+            "ids are UUIDs; `cofferdam worker list` shows them",
+        )
+    })
+}
+
 /// A job's state.
 pub(crate) fn state(text: &str) -> Result<JobState, BadValue> {
     text.parse().map_err(|error| BadValue::of(&error))
@@ -303,6 +314,7 @@ mod tests {
             exact_version("images").unwrap_err(),
             kind("A").unwrap_err(),
             job_id("7").unwrap_err(),
+            worker_id("7").unwrap_err(),
             state("gone").unwrap_err(),
             priority("9").unwrap_err(),
             time("tomorrow").unwrap_err(),

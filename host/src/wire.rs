@@ -4,7 +4,7 @@ use crate::error::{CommandError, Result};
 use crate::exit::Exit;
 use crate::settings::ServerSettings;
 use cofferdam_api::{App, types::Info};
-use cofferdam_runner::{Modules, Publisher, Submitter};
+use cofferdam_runner::{Modules, Publisher, StartError, Submitter};
 use cofferdam_sandbox::{Sandbox, SandboxSettings, WIT_VERSION};
 use cofferdam_store::{Store, StoreError, StoreSettings};
 use std::net::SocketAddr;
@@ -47,6 +47,16 @@ pub(crate) async fn connect_migrated(settings: &StoreSettings) -> Result<Store> 
 pub(crate) fn store_failed(error: &StoreError) -> CommandError {
     let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Failed };
     CommandError::hinted(exit, error)
+}
+
+/// A worker that does not start.
+pub(crate) fn worker_failed(error: &StartError) -> CommandError {
+    match error {
+        StartError::Store(error) => store_failed(error),
+        StartError::Watchdog(_) => {
+            CommandError::failed("the worker does not start").caused_by(error)
+        }
+    }
 }
 
 /// Starts a sandbox whose host calls run on this runtime.

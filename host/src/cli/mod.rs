@@ -117,14 +117,29 @@ Examples:
   cofferdam queue pause images"
     )]
     Queue(queue::QueueCommand),
-    /// Run a worker, or list those that run
+    /// Run a worker, or look after those that run
     Worker(roles::WorkerArgs),
+    /// Show who leads, what runs and whether somebody runs it, and what the sweeps did
+    #[command(
+        after_help = "Examples:\n  cofferdam cluster\n  cofferdam cluster --json | jq .orphaned"
+    )]
+    Cluster,
     /// Run the HTTP server
     Server(roles::ServerArgs),
     /// Bring the database schema up to date
     Migrate(roles::MigrateArgs),
     /// Check what this machine, the database and the settings are fit for
     Doctor(roles::DoctorArgs),
+    /// Run one attempt on behalf of a worker; not meant for people
+    #[command(
+        hide = true,
+        after_help = "Workers run this for jobs that were lost once. For people there is `cofferdam run`."
+    )]
+    Attempt {
+        /// The worker's process
+        #[arg(long, value_name = "PID")]
+        parent: Option<u32>,
+    },
     /// Print a script that completes commands and flags in a shell
     #[command(
         after_help = "Example:\n  cofferdam completion bash > ~/.local/share/bash-completion/completions/cofferdam"

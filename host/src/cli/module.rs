@@ -36,6 +36,18 @@ pub(crate) enum ModuleCommand {
         #[arg(value_parser = value::exact_version)]
         version: (ModuleName, VersionName),
     },
+    /// Let a version that was put into quarantine run again
+    #[command(after_help = "\
+Three jobs of a version that took their processes down within an hour put it there: its jobs wait,
+and `module show` says since when and why.
+
+Example:
+  cofferdam module lift images@1.3.0")]
+    Lift {
+        /// NAME@VERSION
+        #[arg(value_parser = value::exact_version)]
+        version: (ModuleName, VersionName),
+    },
     /// Delete a version, or a module with all of its versions
     #[command(after_help = "\
 Refused while jobs that have not ended need it.

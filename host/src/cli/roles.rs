@@ -3,6 +3,7 @@
 
 use crate::value::{self, Queues, Value as _};
 use clap::{Args, Subcommand};
+use cofferdam_core::ids::WorkerId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -77,7 +78,9 @@ pub(crate) struct ServerArgs {
     args_conflicts_with_subcommands = true,
     after_help = "\
 Without a subcommand this process becomes a worker. On SIGTERM or Ctrl-C it takes no more jobs,
-waits for what it runs and gives back the rest; a second signal ends it at once.
+waits for what it runs and gives back the rest; a second signal ends it at once. Run it under
+something that starts it again when it ends with another code than 0: it gives itself up with 70
+when guests hold threads that it cannot get back.
 
 Examples:
   cofferdam worker --database-url postgres://db/cofferdam --slots 16
@@ -102,9 +105,32 @@ pub(crate) struct WorkerArgs {
 /// What can be done with workers.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
-    /// List the workers that are registered
+    /// List the workers that are registered, and say when jobs run on none of them
     #[command(after_help = "Example:\n  cofferdam worker list --json")]
     List,
+    /// Let a worker end what it runs, give back the rest, and leave; no attempt is counted
+    #[command(after_help = "\
+The same as SIGTERM to its process: it waits for what it runs as long as its COFFERDAM_DRAIN_GRACE.
+
+Example:
+  cofferdam worker drain 0197a3c2-5b7e-7d10-8f3a-2c9d4e5f6a7b")]
+    Drain {
+        /// The worker's id
+        #[arg(value_parser = value::worker_id)]
+        id: WorkerId,
+    },
+    /// Declare a worker dead and take its jobs back now, with a crash counted for each
+    #[command(after_help = "\
+For a machine that is known to be gone, before its heartbeats go stale. Should the process live all
+the same, it kills its guests as soon as it hears of it, and comes back under a new id.
+
+Example:
+  cofferdam worker evict 0197a3c2-5b7e-7d10-8f3a-2c9d4e5f6a7b")]
+    Evict {
+        /// The worker's id
+        #[arg(value_parser = value::worker_id)]
+        id: WorkerId,
+    },
 }
 
 /// `migrate`.

@@ -1,6 +1,7 @@
 //! `dev`: Postgres, a server and a worker in one process.
 
-use super::role::{self, Server};
+use super::role::Server;
+use super::shift::Shift;
 use crate::cli::roles::DevArgs;
 use crate::config::Config;
 use crate::error::{CommandError, Result};
@@ -10,7 +11,7 @@ use crate::settings::{self, ServerSettings, WorkerFlags};
 use crate::signals::Signals;
 use crate::{env, telemetry, text, wire};
 use cofferdam_localpg::{Cluster, ClusterError, ClusterSettings};
-use cofferdam_runner::{Modules, Worker, WorkerSettings};
+use cofferdam_runner::{Modules, WorkerSettings};
 use cofferdam_sandbox::SandboxSettings;
 use cofferdam_store::{StoreError, StoreSettings};
 use std::net::SocketAddr;
@@ -138,34 +139,23 @@ async fn serve(
     let sandbox = wire::sandbox(dev.sandbox)?;
     let modules = Modules::new(store.clone(), sandbox, dev.worker.module_cache);
     let app = wire::app(&store, &modules, &dev.server, &database.schema, address).await?;
-    let grace = dev.worker.drain_grace;
     let slots = dev.worker.slots;
-    let worker = Worker::start(dev.worker, store.clone(), modules)
-        .await
-        .map_err(|error| wire::store_failed(&error))?;
+    let shift = Shift::new(dev.worker, store.clone(), modules, printer)?;
+    let worker = shift.start().await?;
     let stop = CancellationToken::new();
     let task = tokio::spawn(cofferdam_api::serve(listener, app, stop.clone()));
     let mut server = Server { task, stop };
 
     tracing::debug!(migrations = applied.len(), "the schema is up to date");
     announce(address, cluster, &database, slots, printer)?;
-    let failed = tokio::select! {
-        () = signals.stop.cancelled() => None,
-        error = server.ended() => Some(error),
-        () = worker.broken() => Some(role::broken()),
-    };
-    printer.note("Stopping.");
     // The worker first: clients that wait for a job hear of its end from the server.
-    role::drain(worker, grace, signals, printer).await;
-    if let Some(error) = failed {
-        return Err(error);
-    }
+    let exit = shift.work(worker, signals, server.ended()).await?;
     tokio::select! {
         () = server.stop() => {}
         () = signals.hurry.cancelled() => {}
     }
     store.close().await;
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 /// Says what runs where, and how to stop it.

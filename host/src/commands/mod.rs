@@ -1,5 +1,7 @@
 //! What the commands do: one file a verb.
 
+mod attempt;
+mod cluster;
 mod completion;
 mod dev;
 mod dlq_list;
@@ -21,6 +23,7 @@ mod migrate;
 mod module_activate;
 mod module_delete;
 mod module_inspect;
+mod module_lift;
 mod module_list;
 mod module_push;
 mod module_show;
@@ -30,7 +33,10 @@ mod queue_pause;
 mod role;
 mod run;
 mod server;
+mod shift;
 mod worker;
+mod worker_drain;
+mod worker_evict;
 mod worker_list;
 
 use crate::cli::dlq::DlqCommand;
@@ -53,6 +59,7 @@ pub(crate) fn run(cli: Cli, printer: Printer) -> Result<Exit> {
     let Cli { global, command } = cli;
     let mut config = Config::load(global.config.as_deref())?;
     match command {
+        Command::Attempt { parent } => attempt::run(parent),
         Command::Completion { shell } => completion::run(shell),
         Command::Dev(args) => dev::run(&args, config, printer),
         Command::Server(args) => server::run(&args, config, printer),
@@ -61,7 +68,16 @@ pub(crate) fn run(cli: Cli, printer: Printer) -> Result<Exit> {
             Some(WorkerCommand::List) => {
                 client(config, global, async |client| worker_list::run(&client, printer).await)
             }
+            Some(WorkerCommand::Drain { id }) => {
+                client(config, global, async |client| worker_drain::run(id, &client, printer).await)
+            }
+            Some(WorkerCommand::Evict { id }) => {
+                client(config, global, async |client| worker_evict::run(id, &client, printer).await)
+            }
         },
+        Command::Cluster => {
+            client(config, global, async |client| cluster::run(&client, printer).await)
+        }
         Command::Migrate(args) => migrate::run(&args, config, printer),
         Command::Doctor(args) => doctor::run(&args, config, printer),
         Command::Run(args) => run::run(&args, &mut config, printer),
@@ -106,6 +122,9 @@ async fn module(command: ModuleCommand, client: &Client, printer: Printer) -> Re
         ModuleCommand::Show { module } => module_show::run(&module, client, printer).await,
         ModuleCommand::Activate { version: (name, version) } => {
             module_activate::run(&name, &version, client, printer).await
+        }
+        ModuleCommand::Lift { version: (name, version) } => {
+            module_lift::run(&name, &version, client, printer).await
         }
         ModuleCommand::Delete { module } => module_delete::run(&module, client, printer).await,
         ModuleCommand::Inspect { file } => module_inspect::run(&file, printer),

@@ -24,12 +24,16 @@ pub(super) async fn run(page: PageArgs, client: &Client, printer: Printer) -> Re
             [
                 module.name.to_string(),
                 module.current.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+                match module.quarantined_at {
+                    Some(at) => format!("quarantined since {}", text::time(at)),
+                    None => "-".to_owned(),
+                },
                 module.versions.to_string(),
                 text::time(module.created_at),
                 text::cell(&kinds.join(", "), KINDS),
             ]
         });
-        Printer::table(["module", "current", "versions", "created", "kinds"], rows)
+        Printer::table(["module", "current", "state", "versions", "created", "kinds"], rows)
     })?;
     Ok(Exit::Ok)
 }

@@ -67,6 +67,7 @@ fn render_version(detail: &VersionDetail) -> String {
         ("current", if version.active { "yes" } else { "no" }.to_owned()),
     ];
     rows.extend(version.quarantined_at.map(|at| ("quarantined", text::time(at))));
+    rows.extend(version.quarantine_reason.as_deref().map(|reason| ("because", plain(reason))));
     rows.push(("imports", plain(&detail.imports.join("\n"))));
     let env: Vec<_> = detail.manifest.grants.env.keys().map(|name| plain(name)).collect();
     if !env.is_empty() {

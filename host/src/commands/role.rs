@@ -1,15 +1,16 @@
-//! What the roles share: running until told to stop.
+//! What the roles share: a server beside the rest, and ways to end.
 
 use crate::error::{CommandError, Result};
 use crate::exit::Exit;
-use crate::printer::Printer;
-use crate::signals::Signals;
 use cofferdam_api::ServeError;
-use cofferdam_core::units::format_duration;
-use cofferdam_runner::Worker;
+use std::io::{self, Write as _};
+use std::sync::mpsc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+/// How long the last words of a process may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A server that runs beside the rest.
 pub(super) struct Server {
@@ -36,22 +37,30 @@ impl Server {
     }
 }
 
-/// A worker that stops because a part of it ended on its own. Whoever supervises the process
-/// starts it again.
-pub(super) fn broken() -> CommandError {
-    CommandError::failed("a part of the worker stopped")
-        .hint("its log says which; this is a defect of Cofferdam's, please report it")
+/// Ends the process because its control runtime does not come round any more. Called on a thread
+/// of its own, because nothing else can be relied on then.
+pub(super) fn give_up(reason: &str) {
+    end_saying(format!("error: giving up: {reason}\n"));
 }
 
-/// Drains a worker, and says what is waited for.
-pub(super) async fn drain(worker: Worker, grace: Duration, signals: &Signals, printer: Printer) {
-    let running = worker.status().occupied;
-    if running > 0 {
-        let jobs = if running == 1 { "1 job".to_owned() } else { format!("{running} jobs") };
-        printer.note(&format!(
-            "Waiting up to {} for {jobs}; once more stops at once.",
-            format_duration(grace)
-        ));
+/// The same where errors are JSON.
+pub(super) fn give_up_in_json(reason: &str) {
+    let error = CommandError::new(Exit::GaveUp, format!("giving up: {reason}"));
+    end_saying(format!("{}\n", error.to_json()));
+}
+
+/// Says it, if that is possible at all, and ends. What the runtime hangs on may be this very
+/// standard error, whose reader has stopped reading: then the words are not waited for.
+#[expect(clippy::exit, reason = "the runtime that would end the process in order hangs")]
+fn end_saying(words: String) {
+    let (done, said) = mpsc::channel();
+    let speaker = std::thread::Builder::new().name("last words".to_owned()).spawn(move || {
+        let written = io::stderr().write_all(words.as_bytes());
+        // Nobody is left to tell that it could not be said.
+        let _ = done.send(written);
+    });
+    if speaker.is_ok() {
+        let _ = said.recv_timeout(LAST_WORDS);
     }
-    worker.drain(grace, signals.hurry.clone()).await;
+    std::process::exit(Exit::GaveUp.code().into());
 }

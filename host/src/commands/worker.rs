@@ -1,6 +1,6 @@
 //! `worker`, the role.
 
-use super::role;
+use super::shift::Shift;
 use crate::cli::roles::WorkerArgs;
 use crate::config::Config;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::printer::Printer;
 use crate::settings::{self, WorkerFlags};
 use crate::signals::Signals;
 use crate::{telemetry, wire};
-use cofferdam_runner::{Modules, Worker};
+use cofferdam_runner::Modules;
 
 /// Runs jobs until told to stop.
 pub(super) fn run(args: WorkerArgs, mut config: Config, printer: Printer) -> Result<Exit> {
@@ -22,10 +22,9 @@ pub(super) fn run(args: WorkerArgs, mut config: Config, printer: Printer) -> Res
         let signals = Signals::listen()?;
         let store = wire::connect_migrated(&database).await?;
         let modules = Modules::new(store.clone(), wire::sandbox(sandbox)?, worker.module_cache);
-        let (grace, slots) = (worker.drain_grace, worker.slots);
-        let worker = Worker::start(worker, store.clone(), modules)
-            .await
-            .map_err(|error| wire::store_failed(&error))?;
+        let slots = worker.slots;
+        let shift = Shift::new(worker, store.clone(), modules, printer)?;
+        let worker = shift.start().await?;
         if printer.is_json() {
             Printer::object(
                 &serde_json::json!({ "worker": worker.id(), "pid": std::process::id() }),
@@ -33,12 +32,8 @@ pub(super) fn run(args: WorkerArgs, mut config: Config, printer: Printer) -> Res
         }
         printer
             .note(&format!("Worker {} with {slots} slots. Ctrl-C drains and stops.", worker.id()));
-        let broken = tokio::select! {
-            () = signals.stop.cancelled() => false,
-            () = worker.broken() => true,
-        };
-        role::drain(worker, grace, &signals, printer).await;
+        let exit = shift.work(worker, &signals, std::future::pending()).await;
         store.close().await;
-        if broken { Err(role::broken()) } else { Ok(Exit::Ok) }
+        exit
     })
 }

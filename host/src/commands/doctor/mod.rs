@@ -2,6 +2,7 @@
 
 mod database;
 mod machine;
+mod recovery;
 mod sandbox;
 
 use crate::cli::roles::DoctorArgs;
@@ -12,8 +13,6 @@ use crate::printer::Printer;
 use crate::settings::{self, ServerSettings, WorkerFlags};
 use crate::text::{self, plain};
 use crate::{env, telemetry, wire};
-use cofferdam_core::units::format_duration;
-use cofferdam_runner::WorkerSettings;
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -77,8 +76,8 @@ struct Findings {
     healthy: bool,
     checks: Vec<Check>,
     settings: Vec<Settled>,
-    /// What follows from the settings of the heartbeat.
-    bounds: Vec<String>,
+    /// What follows from the settings of recovery.
+    bounds: Vec<recovery::Bound>,
 }
 
 /// Checks everything there is to check.
@@ -96,6 +95,7 @@ pub(super) fn run(args: &DoctorArgs, mut config: Config, printer: Printer) -> Re
     let store = settings::store(&mut config, &args.database, "doctor", url.unwrap_or_default())?;
 
     let mut checks = machine::checks(&worker);
+    checks.extend(recovery::checks(&worker));
     checks.extend(wire::control_runtime()?.block_on(async {
         let mut checks = vec![sandbox::check(sandbox_settings)];
         checks.push(database::binaries(&data_dir).await);
@@ -116,7 +116,7 @@ pub(super) fn run(args: &DoctorArgs, mut config: Config, printer: Printer) -> Re
         healthy: checks.iter().all(|check| check.status != Status::Fail),
         checks,
         settings: config.settled().into_iter().map(settled).collect(),
-        bounds: bounds(&worker),
+        bounds: recovery::bounds(&worker),
     };
     printer.data(&findings, render)?;
     Ok(if findings.healthy { Exit::Ok } else { Exit::Failed })
@@ -136,26 +136,6 @@ fn unknown_variables(config: &Config) -> impl Iterator<Item = Check> {
 fn settled(setting: Setting) -> Settled {
     let name = setting.variable.key.unwrap_or(setting.variable.name);
     Settled { name, value: setting.value, origin: setting.origin.to_string() }
-}
-
-/// What the settings of the heartbeat promise.
-fn bounds(worker: &WorkerSettings) -> Vec<String> {
-    let lost = worker.heartbeat_staleness + worker.rescue_interval;
-    let overdue = worker.rescue_interval;
-    vec![
-        format!(
-            "the jobs of a worker that dies are claimable again within {}",
-            format_duration(lost)
-        ),
-        format!(
-            "an attempt that its own worker does not end is ended within {} of its deadline",
-            format_duration(overdue)
-        ),
-        format!(
-            "a worker that is told to stop is gone within {} and the time to write its outcomes",
-            format_duration(worker.drain_grace)
-        ),
-    ]
 }
 
 fn render(findings: &Findings) -> String {
@@ -179,9 +159,8 @@ fn render(findings: &Findings) -> String {
         [format!("  {}", setting.name), plain(&setting.value), setting.origin.clone()]
     });
     shown.push_str(&Printer::table(["  name", "value", "from"], rows));
-    shown.push_str("\n\nWhat follows\n");
-    for bound in &findings.bounds {
-        let _ = writeln!(shown, "  {bound}");
-    }
+    shown.push_str("\n\nRecovery\n");
+    let rows = findings.bounds.iter().map(recovery::Bound::row);
+    shown.push_str(&Printer::table(["  when", "then within", "which is"], rows));
     shown
 }

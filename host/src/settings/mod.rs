@@ -1,22 +1,21 @@
 //! What each role is set to, settled from flags, environment, file and defaults.
 
+mod worker;
+
+pub(crate) use worker::{WorkerFlags, recovery, worker};
+
 use crate::cli::roles::DatabaseArgs;
 use crate::config::{Config, set_hint};
 use crate::env;
 use crate::error::{CommandError, Result};
-use crate::value::{BadValue, Bytes, Queues, Value};
+use crate::value::{BadValue, Bytes, Value};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::units::format_duration;
-use cofferdam_runner::WorkerSettings;
 use cofferdam_sandbox::{MAX_THREADS, Pooling, SandboxSettings};
 use cofferdam_store::StoreSettings;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 use std::time::Duration;
-
-/// The beats that must be lost before a lease counts as abandoned. One lost beat is a hiccup.
-const STALE_BEATS: u32 = 3;
 
 /// How to talk to a server.
 #[derive(Clone, Debug)]
@@ -108,55 +107,6 @@ impl ServerSettings {
     }
 }
 
-/// The flags of a worker.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WorkerFlags {
-    /// `--slots`.
-    pub(crate) slots: Option<usize>,
-    /// `--queues`.
-    pub(crate) queues: Option<Queues>,
-}
-
-/// Settles how a worker works.
-pub(crate) fn worker(config: &mut Config, flags: WorkerFlags) -> Result<WorkerSettings> {
-    let caps = caps(config)?;
-    let settings = WorkerSettings {
-        slots: config.get(&env::SLOTS, flags.slots)?,
-        queues: config.get_or(&env::QUEUES, flags.queues, Queues::default)?.0,
-        heartbeat_interval: config.get(&env::HEARTBEAT_INTERVAL, None)?,
-        heartbeat_staleness: config.get(&env::HEARTBEAT_STALENESS, None)?,
-        poll_interval: config.get(&env::POLL_INTERVAL, None)?,
-        promote_interval: config.get(&env::PROMOTE_INTERVAL, None)?,
-        rescue_interval: config.get(&env::RESCUE_INTERVAL, None)?,
-        log_flush_interval: config.get(&env::LOG_FLUSH_INTERVAL, None)?,
-        drain_grace: config.get(&env::DRAIN_GRACE, None)?,
-        default_deadline: config.get(&env::DEFAULT_DEADLINE, None)?,
-        caps,
-        module_cache: config.get(&env::MODULE_CACHE, None)?,
-        hostname: crate::host::hostname(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    check_heartbeat(settings.heartbeat_interval, settings.heartbeat_staleness)?;
-    settings.check().map_err(|error| CommandError::hinted(crate::exit::Exit::Usage, &error))?;
-    Ok(settings)
-}
-
-fn check_heartbeat(interval: Duration, staleness: Duration) -> Result<()> {
-    let least = interval.saturating_mul(STALE_BEATS);
-    if staleness >= least {
-        return Ok(());
-    }
-    Err(CommandError::usage(format!(
-        "{} is {}, less than {STALE_BEATS} times {} ({})",
-        env::HEARTBEAT_STALENESS.name,
-        format_duration(staleness),
-        env::HEARTBEAT_INTERVAL.name,
-        format_duration(interval),
-    ))
-    .cause("a worker that is only late would lose its jobs while it still runs them")
-    .hint(format!("set it to {} or more, or shorten the interval", format_duration(least))))
-}
-
 /// What no attempt may exceed.
 pub(crate) fn caps(config: &mut Config) -> Result<Limits> {
     let Bytes(memory_bytes) = config.get(&env::MAX_MEMORY, None)?;
@@ -205,33 +155,13 @@ impl Value for Pooling {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn config(environment: &[(&str, &str)]) -> Config {
+    pub(crate) fn config(environment: &[(&str, &str)]) -> Config {
         let pairs =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Config::from_parts(pairs, None).unwrap()
-    }
-
-    #[test]
-    fn the_registry_and_the_runner_agree_on_defaults() {
-        let ours = worker(&mut config(&[]), WorkerFlags::default()).unwrap();
-        let theirs =
-            WorkerSettings { hostname: ours.hostname.clone(), ..WorkerSettings::default() };
-        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
-    }
-
-    #[test]
-    fn two_lost_beats_must_be_bearable() {
-        let environment =
-            [("COFFERDAM_HEARTBEAT_INTERVAL", "5s"), ("COFFERDAM_HEARTBEAT_STALENESS", "10s")];
-        let error = worker(&mut config(&environment), WorkerFlags::default()).unwrap_err();
-        assert_eq!(
-            error.message,
-            "COFFERDAM_HEARTBEAT_STALENESS is 10s, less than 3 times COFFERDAM_HEARTBEAT_INTERVAL (5s)"
-        );
-        assert!(error.hints[0].contains("15s"), "{error:?}");
     }
 
     #[test]
