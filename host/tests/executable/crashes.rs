@@ -1,6 +1,6 @@
 //! Processes that are killed: nothing is lost, nothing is done twice.
 
-use crate::support::{BOUND, Client, Process, bare, dev, quick};
+use crate::support::{BOUND, Client, Process, bare, dev, quick, server, worker};
 use cofferdam_testkit::{TestDb, wait_for};
 use std::collections::HashMap;
 
@@ -9,21 +9,13 @@ const JOBS: usize = 24;
 #[tokio::test]
 async fn jobs_of_a_killed_worker_end_exactly_once() {
     let db = TestDb::new().await;
-    let mut server = bare();
-    server.args(["server", "--listen", "127.0.0.1:0", "--database-url", &db.url()]);
-    let server = Process::start(&mut server);
+    let server = server(&db.url());
     let client = &Client::new(server.url());
     let folder = tempfile::tempdir().unwrap();
     client.push(folder.path(), "misbehave");
-    let worker = || {
-        let mut command = bare();
-        command.args(["worker", "--slots", "8", "--database-url", &db.url()]);
-        quick(&mut command);
-        Process::start(&mut command)
-    };
 
     // Given a worker in the middle of more jobs than it has slots
-    let mut doomed = worker();
+    let mut doomed = Process::start(&mut worker(&db.url(), 8));
     let input = "{\"ms\":400}";
     let said =
         client.run(&format!("job submit misbehave/slow --input {input} --count {JOBS}")).exits(0);
@@ -37,9 +29,10 @@ async fn jobs_of_a_killed_worker_end_exactly_once() {
 
     // When it is killed, and another one starts
     doomed.kill();
-    let mut heir = worker();
+    let mut heir = Process::start(&mut worker(&db.url(), 8));
 
-    // Then every job completes, and the ones that were lost say so
+    // Then every job completes, and the ones that were lost say so. The heir was not there when
+    // the session of the other one ended, so it trusts the heartbeats alone.
     let mut lost = 0;
     for id in &ids {
         client.run(&format!("job wait {id} --timeout 2m")).exits(0);
@@ -60,6 +53,51 @@ async fn jobs_of_a_killed_worker_end_exactly_once() {
     assert_eq!(states, HashMap::from([("\"completed\"".to_owned(), JOBS)]));
     assert_eq!(db.count("leases").await, 0);
     assert_eq!(heir.stop(), Some(0));
+}
+
+/// S60, D2: a process that dies loses its database session, and its jobs are back within seconds,
+/// although its heartbeats would be good for a minute and a half.
+#[tokio::test]
+async fn the_death_of_a_process_is_noticed_by_its_session() {
+    // Given two workers with the heartbeats of production, of which one runs a job
+    let db = TestDb::new().await;
+    let server = server(&db.url());
+    let client = &Client::new(server.url());
+    let folder = tempfile::tempdir().unwrap();
+    client.push(folder.path(), "misbehave");
+    let patient = || {
+        let mut command = worker(&db.url(), 1);
+        command
+            .env("COFFERDAM_HEARTBEAT_INTERVAL", "30s")
+            .env("COFFERDAM_HEARTBEAT_STALENESS", "90s");
+        Process::start(&mut command)
+    };
+    let mut workers = [patient(), patient()];
+    let id = client.run("job submit misbehave/slow --input {\"ms\":2000}").exits(0).text();
+    let runs_on = wait_for("the job to run", BOUND, async || {
+        let job = client.run(&format!("job show {id} --json")).exits(0).json();
+        match job["worker"].as_str() {
+            Some(worker) if job["state"] == "running" => Ok(worker.to_owned()),
+            _ => Err(format!("it is {job}")),
+        }
+    })
+    .await;
+
+    // When that one is killed
+    for worker in &mut workers {
+        if worker.worker() == runs_on {
+            worker.kill();
+        }
+    }
+
+    // Then the other one runs the job, long before a heartbeat is stale
+    client.run(&format!("job wait {id} --timeout 60s")).exits(0);
+    let job = client.run(&format!("job show {id} --json")).exits(0).json();
+    assert_eq!(job["errors"].as_array().map(Vec::len), Some(1), "{job}");
+    let error = &job["errors"][0];
+    assert_eq!(error["message"], "worker gone: its database session ended", "{job}");
+    assert_eq!((&error["class"], &error["code"]), (&"lost".into(), &"worker_gone".into()));
+    assert_eq!(job["crashes"], 1, "{job}");
 }
 
 #[tokio::test]
@@ -112,9 +150,7 @@ async fn a_second_signal_gives_back_what_runs() {
     assert_eq!(process.stop(), Some(0));
 
     // Then the job waits for the next worker, and has lost no attempt
-    let mut server = bare();
-    server.args(["server", "--listen", "127.0.0.1:0", "--database-url", &db.url()]);
-    let server = Process::start(&mut server);
+    let server = server(&db.url());
     let job = Client::new(server.url()).run(&format!("job show {id} --json")).exits(0).json();
     assert_eq!((&job["state"], &job["attempts"]), (&"available".into(), &0.into()), "{job}");
     assert_eq!(job["crashes"], 0, "{job}");

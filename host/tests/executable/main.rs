@@ -2,10 +2,17 @@
 //! processes are killed.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
+mod apart;
 mod bad_input;
+mod cluster;
 mod command_line;
 mod crashes;
+mod drain;
+mod evict;
 mod jobs;
 mod local_run;
 mod readme;
+mod recovery_page;
+mod restart;
+mod settings;
 mod support;

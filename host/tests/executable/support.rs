@@ -97,6 +97,8 @@ pub(crate) fn run(args: &str) -> Said {
 /// A process that a test started: ended when the test is over, whatever happened.
 pub(crate) struct Process {
     child: Child,
+    /// What it prints, line by line.
+    lines: mpsc::Receiver<String>,
     /// The first line that it printed: what it says when it is ready.
     pub(crate) ready: Value,
 }
@@ -110,17 +112,30 @@ impl Process {
         let stdout = child.stdout.take().unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
-            let mut line = String::new();
-            let _ = BufReader::new(stdout).read_line(&mut line);
-            let _ = tell.send(line);
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                // What nobody waits for is read all the same, so that the process can go on.
+                let _ = tell.send(line);
+            }
         });
-        let line = told.recv_timeout(BOUND).unwrap_or_default();
-        let mut process = Self { child, ready: Value::Null };
-        match serde_json::from_str(&line) {
-            Ok(ready) => process.ready = ready,
-            Err(error) => panic!("the process did not get ready ({error}); it said {line:?}"),
-        }
+        let mut process = Self { child, lines: told, ready: Value::Null };
+        process.ready = process.says();
         process
+    }
+
+    /// The next line that it prints, which is JSON.
+    #[track_caller]
+    pub(crate) fn says(&self) -> Value {
+        let line = self.lines.recv_timeout(BOUND).unwrap_or_default();
+        match serde_json::from_str(&line) {
+            Ok(said) => said,
+            Err(error) => panic!("the process said {line:?} ({error})"),
+        }
+    }
+
+    /// The id that a worker said it has when it started.
+    #[track_caller]
+    pub(crate) fn worker(&self) -> &str {
+        self.ready.get("worker").and_then(Value::as_str).unwrap()
     }
 
     /// The URL that a server said it serves on.
@@ -138,6 +153,12 @@ impl Process {
     #[track_caller]
     pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal("TERM");
+        self.ends()
+    }
+
+    /// Waits until it has ended. Its exit code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> Option<i32> {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -219,6 +240,21 @@ pub(crate) fn example_file(folder: &Path, example: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// Starts a server on a database of the test.
+pub(crate) fn server(database_url: &str) -> Process {
+    let mut command = bare();
+    command.args(["server", "--listen", "127.0.0.1:0", "--database-url", database_url]);
+    Process::start(&mut command)
+}
+
+/// A worker on a database of the test, to be started when its settings are complete.
+pub(crate) fn worker(database_url: &str, slots: usize) -> Command {
+    let mut command = bare();
+    command.args(["worker", "--slots", &slots.to_string(), "--database-url", database_url]);
+    quick(&mut command);
+    command
+}
+
 /// Starts a server and a worker in one process, on a database of the test.
 pub(crate) fn dev(database_url: &str) -> Process {
     let mut command = bare();
@@ -241,6 +277,10 @@ pub(crate) fn quick(command: &mut Command) {
         .env("COFFERDAM_HEARTBEAT_INTERVAL", "250ms")
         .env("COFFERDAM_HEARTBEAT_STALENESS", "2s")
         .env("COFFERDAM_RESCUE_INTERVAL", "250ms")
+        .env("COFFERDAM_CRASH_GRACE", "500ms")
+        .env("COFFERDAM_ORPHAN_GRACE", "1s")
+        .env("COFFERDAM_LEADER_TTL", "2s")
+        .env("COFFERDAM_LEADER_RENEW_INTERVAL", "500ms")
         .env("COFFERDAM_PROMOTE_INTERVAL", "50ms")
         .env("COFFERDAM_POLL_INTERVAL", "100ms")
         .env("COFFERDAM_LOG_FLUSH_INTERVAL", "50ms")
