@@ -1,6 +1,6 @@
 //! docs/recovery.md: its walk-throughs as they stand there, and its numbers.
 
-use crate::support::{BOUND, Client, Process, bare, example_file, run};
+use crate::support::{BOUND, Process, bare, example_file, run};
 use cofferdam_testkit::{TestDb, wait_for};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
