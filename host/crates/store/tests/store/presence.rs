@@ -100,7 +100,8 @@ async fn the_grace_is_counted_between_two_looks() {
     house
         .execute(&format!(
             "UPDATE workers SET gone_since = {ago}, gone_seen_at = {ago} \
-                            WHERE gone_since IS NOT NULL"
+             WHERE gone_since IS NOT NULL; \
+             UPDATE leases SET heartbeat_at = heartbeat_at - INTERVAL '2 hours'"
         ))
         .await;
 
@@ -109,6 +110,29 @@ async fn the_grace_is_counted_between_two_looks() {
     assert_eq!(house.rescue(grace, 10, FailureClass::Lost).await, 0);
     watch(&mut eyes).await;
     assert_eq!(house.rescue(grace, 10, FailureClass::Lost).await, 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_beats_lives_whatever_became_of_its_session() {
+    // Given a worker that lost its session in a way that looks like its end, with two jobs,
+    let house = House::new().await;
+    let (_leader, mut eyes) = house.present().await;
+    let (me, presence) = house.present().await;
+    let (key, other) = (house.running(me).await, house.running(me).await);
+    drop(presence);
+    session_ends(&house, me).await;
+    watch(&mut eyes).await;
+
+    // when it renews one of its leases after that, then both are left alone;
+    let beats = house.store.heartbeats().beat(me, &[key], BOUND).await.unwrap();
+    assert_eq!(beats.len(), 1);
+    house.execute("UPDATE workers SET gone_seen_at = now() WHERE gone_since IS NOT NULL").await;
+    assert_eq!(house.rescue(SOON, 10, FailureClass::Lost).await, 0);
+    assert_eq!(house.state(other.job).await, JobState::Running);
+
+    // and when it did not, both come back.
+    house.execute("UPDATE leases SET heartbeat_at = heartbeat_at - INTERVAL '1 minute'").await;
+    assert_eq!(house.rescue(SOON, 10, FailureClass::Lost).await, 2);
 }
 
 #[tokio::test]
@@ -184,7 +208,7 @@ async fn an_observer_that_was_not_there_concludes_nothing() {
     session_ends(&house, me).await;
 
     // when that one looks, then it cannot tell how the session ended.
-    let (_leader, mut eyes) = house.present().await;
+    let (leader, mut eyes) = house.present().await;
     assert_eq!(watch(&mut eyes).await, 0);
 
     // Nor can one that lost its session meanwhile.
@@ -192,7 +216,7 @@ async fn an_observer_that_was_not_there_concludes_nothing() {
     drop(presence);
     session_ends(&house, other).await;
     assert_eq!(watch(&mut eyes).await, 1);
-    let mut late = house.enter(_leader).await;
+    let mut late = house.enter(leader).await;
     assert_eq!(watch(&mut late).await, 0);
 }
 

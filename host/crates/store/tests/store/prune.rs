@@ -274,8 +274,9 @@ async fn pruning_reads_no_partition_that_is_young() {
     .fetch_all(&mut house.db.connection().await)
     .await
     .unwrap();
+    let now = house.store.now().await.unwrap();
     let day = |days: i64| {
-        let day = chrono::Utc::now() - chrono::TimeDelta::days(days);
+        let day = now - chrono::TimeDelta::days(days);
         format!("ended_{}", day.format("%Y%m%d"))
     };
     let condemned: Vec<_> = plan
