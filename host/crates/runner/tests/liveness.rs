@@ -3,6 +3,7 @@
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::job::JobOptions;
 use cofferdam_core::name::QueueName;
+use cofferdam_core::retry::Backoff;
 use cofferdam_core::state::JobState;
 use cofferdam_runner::WorkerSettings;
 use cofferdam_testkit::platform::{BOUND, Platform, new_job, stop};
@@ -149,6 +150,8 @@ async fn attempts_are_counted_on_when_every_worker_is_replaced() {
     let worker = platform.worker(Platform::quick()).await;
     let mut job = new_job("misbehave/error", "null");
     job.options.max_attempts = Some(2);
+    // No worker takes it before the test lets time pass.
+    job.options.backoff = Some(Backoff::Constant(Duration::from_mins(10)));
     let id = platform.submit_job(job).await;
     platform.in_state(id, JobState::Retryable).await;
     stop(worker).await;

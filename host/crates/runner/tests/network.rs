@@ -53,6 +53,8 @@ async fn an_outcome_waits_for_the_database() {
         ..Platform::quick()
     };
     let (worker, proxy) = platform.worker_behind_a_proxy(settings).await;
+    // The worker has at hand what it needs for the next one.
+    platform.ended(platform.submit("misbehave/slow", r#"{"ms": 1}"#).await).await;
     let id = platform.submit("misbehave/slow", r#"{"ms": 1000}"#).await;
     platform.in_state(id, JobState::Running).await;
     proxy.set(Mode::BlackHole);
@@ -71,7 +73,6 @@ async fn an_outcome_waits_for_the_database() {
     // then the outcome is recorded, once, and nothing ran again.
     let job = platform.ended(id).await;
     assert_eq!((job.state, job.counters.attempts), (JobState::Completed, 0));
-    assert!(platform.attempts(id).await.is_empty());
-    assert_eq!(worker.status().unwritten, 0);
+    assert_eq!(platform.attempts(id).await, []);
     stop(worker).await;
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The handler in a text, as a core module that says which component it is to become.
-pub fn handler(text: &str) -> Vec<u8> {
+pub(crate) fn handler(text: &str) -> Vec<u8> {
     let mut module = wat::parse_str(text).unwrap();
     let mut resolve = wit_parser::Resolve::default();
     let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../wit");
