@@ -127,9 +127,9 @@ impl Iterator for Schedule {
         let any = self.random.random_range(0..Kind::ALL.len());
         let kind = Kind::ALL.get(self.planned).or_else(|| Kind::ALL.get(any))?;
         self.planned += 1;
-        // Leases are good for 2 s: some troubles end before that, and some after. A freeze is
+        // Leases are good for 3 s: some troubles end before that, and some after. A freeze is
         // only of interest when it outlasts them.
-        let (least, most) = if *kind == Kind::Freeze { (2_300, 5_000) } else { (300, 5_000) };
+        let (least, most) = if *kind == Kind::Freeze { (3_300, 6_000) } else { (300, 6_000) };
         Some(Fault {
             pause: Duration::from_millis(self.random.random_range(800..3_000)),
             kind: *kind,

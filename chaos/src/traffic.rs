@@ -82,7 +82,7 @@ pub async fn submitter(
     let mut poison_at = Instant::now();
     while !user.stopped() {
         let mut jobs: Vec<_> =
-            (0..random.random_range(1..=4)).map(|_| maker.job(clock::now())).collect();
+            (0..random.random_range(1..=3)).map(|_| maker.job(clock::now())).collect();
         if Instant::now() >= poison_at {
             poison_at = Instant::now() + POISON_EVERY;
             if maker.poison_is_new() {
@@ -91,7 +91,7 @@ pub async fn submitter(
             jobs.push(maker.poison(clock::now()));
         }
         user.submit(jobs).await?;
-        tokio::time::sleep(Duration::from_millis(random.random_range(200..500))).await;
+        tokio::time::sleep(Duration::from_millis(random.random_range(250..650))).await;
     }
     Ok(maker)
 }

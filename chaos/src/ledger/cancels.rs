@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How long an attempt may go on whose worker cannot hear of the cancel: until its lease is no
 /// longer good, and a little more on a machine that is shared.
-const DEAF: Duration = Duration::from_secs(5);
+const DEAF: Duration = Duration::from_secs(6);
 
 /// What is wrong with how a cancel was honoured.
 pub(super) fn check(case: &Case) -> Vec<String> {
