@@ -1,6 +1,6 @@
 //! Processes that are killed: nothing is lost, nothing is done twice.
 
-use crate::support::{BOUND, Client, Process, bare, dev, quick, server, worker};
+use crate::support::{BOUND, Client, Process, bare, dev, patient, quick, server, worker};
 use cofferdam_testkit::{TestDb, wait_for};
 use std::collections::HashMap;
 
@@ -65,14 +65,8 @@ async fn the_death_of_a_process_is_noticed_by_its_session() {
     let client = &Client::new(server.url());
     let folder = tempfile::tempdir().unwrap();
     client.push(folder.path(), "misbehave");
-    let patient = || {
-        let mut command = worker(&db.url(), 1);
-        command
-            .env("COFFERDAM_HEARTBEAT_INTERVAL", "30s")
-            .env("COFFERDAM_HEARTBEAT_STALENESS", "90s");
-        Process::start(&mut command)
-    };
-    let mut workers = [patient(), patient()];
+    let start = || Process::start(patient(&mut worker(&db.url(), 1)));
+    let mut workers = [start(), start()];
     let id = client.run("job submit misbehave/slow --input {\"ms\":2000}").exits(0).text();
     let runs_on = wait_for("the job to run", BOUND, async || {
         let job = client.run(&format!("job show {id} --json")).exits(0).json();

@@ -1,6 +1,6 @@
 //! Workers that leave when an operator or a supervisor says so: nothing is lost, nothing counted.
 
-use crate::support::{BOUND, Client, Process, server, worker};
+use crate::support::{BOUND, Client, Process, patient, server, worker};
 use cofferdam_testkit::{TestDb, wait_for};
 use serde_json::Value;
 
@@ -24,14 +24,18 @@ async fn leaving(leave: impl FnOnce(&Client, &mut Process)) {
     let client = &Client::new(server.url());
     let folder = tempfile::tempdir().unwrap();
     client.push(folder.path(), "misbehave");
-    let mut leaver = Process::start(worker(&db.url(), JOBS).env("COFFERDAM_DRAIN_GRACE", "200ms"));
+    let start = |grace: &str| {
+        let mut command = worker(&db.url(), JOBS);
+        Process::start(patient(&mut command).env("COFFERDAM_DRAIN_GRACE", grace))
+    };
+    let mut leaver = start("200ms");
     let said = client
         .run(&format!("job submit misbehave/slow --input {{\"ms\":2500}} --count {JOBS}"))
         .exits(0);
     running(client, JOBS).await;
 
     // When it leaves before they can end, with another one there
-    let mut heir = Process::start(&mut worker(&db.url(), JOBS));
+    let mut heir = start("2m");
     leave(client, &mut leaver);
     assert_eq!(leaver.ends(), Some(0));
 

@@ -1,6 +1,6 @@
 //! Workers that an operator declares dead.
 
-use crate::support::{BOUND, Client, Process, server, worker};
+use crate::support::{BOUND, Client, Process, patient, server, worker};
 use cofferdam_testkit::{TestDb, wait_for};
 
 /// S62, S71: the jobs of a frozen worker are taken back on the operator's word and run elsewhere.
@@ -12,19 +12,14 @@ async fn a_frozen_worker_that_is_evicted_comes_back_as_another_one() {
     let client = &Client::new(server.url());
     let folder = tempfile::tempdir().unwrap();
     client.push(folder.path(), "misbehave");
-    // Nothing but the eviction takes anything back in this test.
-    let patient = |queues: &str| {
+    let start = |queues: &str| {
         let mut command = worker(&db.url(), 2);
-        command
-            .args(["--queues", queues])
-            .env("COFFERDAM_HEARTBEAT_INTERVAL", "1m")
-            .env("COFFERDAM_HEARTBEAT_STALENESS", "10m")
-            .env("COFFERDAM_DRAIN_GRACE", "0s");
-        Process::start(&mut command)
+        command.args(["--queues", queues]).env("COFFERDAM_DRAIN_GRACE", "0s");
+        Process::start(patient(&mut command))
     };
 
     // Given a worker that runs two jobs and freezes
-    let mut frozen = patient("default");
+    let mut frozen = start("default");
     let old = frozen.worker().to_owned();
     let submit = "job submit misbehave/slow --input {\"ms\":600000} --count 2";
     let said = client.run(submit).exits(0).text();
@@ -40,7 +35,7 @@ async fn a_frozen_worker_that_is_evicted_comes_back_as_another_one() {
     assert_eq!(evicted, format!("{old} evicted, 2 jobs taken back"));
     let again = client.run(&format!("worker evict {old} --json")).exits(0).json();
     assert_eq!(again, serde_json::json!({ "id": old, "taken_back": 0 }));
-    let mut heir = patient("default,other");
+    let mut heir = start("default,other");
     let on_heir = async || {
         for id in said.lines() {
             let job = client.run(&format!("job show {id} --json")).exits(0).json();

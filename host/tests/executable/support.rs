@@ -255,6 +255,12 @@ pub(crate) fn worker(database_url: &str, slots: usize) -> Command {
     command
 }
 
+/// Gives the leases of a worker the heartbeats of production, for tests in which nothing but what
+/// they are about may take a job back, however slow the machine is.
+pub(crate) fn patient(command: &mut Command) -> &mut Command {
+    command.env("COFFERDAM_HEARTBEAT_INTERVAL", "30s").env("COFFERDAM_HEARTBEAT_STALENESS", "90s")
+}
+
 /// Starts a server and a worker in one process, on a database of the test.
 pub(crate) fn dev(database_url: &str) -> Process {
     let mut command = bare();

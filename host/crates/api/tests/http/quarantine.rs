@@ -13,13 +13,14 @@ use cofferdam_testkit::Platform;
 async fn kill_a_process(platform: &Platform) {
     let key = platform.claim_as_a_ghost().await;
     let workers = platform.store.workers().await.unwrap();
+    let ghost = workers.last().unwrap().id;
     let class = FailureClass::Lost;
     let failure = Failure::new(class, PROCESS_DIED, "the process of the guest died");
     let policy = RetryPolicy::default();
     let verdict = fail_attempt(class, RetryAdvice::Default, Counters::default(), &policy, 0.0);
     let end = FinishEnd::Failed { failure, verdict };
     let finish = Finish { key, end, usage: Usage::default() };
-    let finished = platform.store.finish(workers[0].id, &[finish]).await.unwrap();
+    let finished = platform.store.finish(ghost, &[finish]).await.unwrap();
     assert!(finished[0].applied.is_some());
 }
 
