@@ -81,7 +81,7 @@ struct Inner {
     kept: Mutex<Kept>,
     loading: Mutex<HashMap<Digest, Loading>>,
     refused: Mutex<LruCache<Digest, (Instant, LoadError)>>,
-    compilers: Semaphore,
+    compilers: Arc<Semaphore>,
     schemas: Mutex<Schemas>,
 }
 
@@ -120,7 +120,7 @@ impl Modules {
             kept: Mutex::new(Kept { components: LruCache::new(capacity), bytes: 0 }),
             loading: Mutex::new(HashMap::new()),
             refused: Mutex::new(LruCache::new(capacity)),
-            compilers: Semaphore::new(COMPILERS),
+            compilers: Arc::new(Semaphore::new(COMPILERS)),
             schemas: Mutex::new(LruCache::new(MAX_SCHEMAS)),
         }))
     }
@@ -145,10 +145,12 @@ impl Modules {
         &self,
         component: Vec<u8>,
     ) -> Result<(Vec<u8>, Result<Prepared, Reject>), JoinError> {
-        // The semaphore is never closed.
-        let _place = self.0.compilers.acquire().await;
+        // The semaphore is never closed. The place goes with the work: whoever asked for it may not
+        // wait for its end.
+        let place = self.0.compilers.clone().acquire_owned().await;
         let sandbox = self.0.sandbox.clone();
         tokio::task::spawn_blocking(move || {
+            let _place = place;
             let compiled = sandbox.compile(&component);
             (component, compiled)
         })
@@ -166,7 +168,12 @@ impl Modules {
             return Err(error.clone());
         }
         let cell = lock(&self.0.loading).entry(digest).or_default().clone();
-        let loaded = cell.get_or_init(|| self.load(digest)).await.clone();
+        // In a task of its own: an attempt that ends meanwhile must not make the others, who wait
+        // for the same, begin anew.
+        let (modules, theirs) = (self.clone(), cell.clone());
+        let loading =
+            tokio::spawn(async move { theirs.get_or_init(|| modules.load(digest)).await.clone() });
+        let loaded = loading.await.unwrap_or(Err(LoadError::Interrupted));
         if let Err(error @ LoadError::Rejected(_)) = &loaded {
             lock(&self.0.refused).put(digest, (Instant::now(), error.clone()));
         }
