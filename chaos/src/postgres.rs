@@ -7,6 +7,7 @@ use cofferdam_testkit::proxy::Upstream;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ pub struct Postgres {
     settings: ClusterSettings,
     cluster: Mutex<Option<Cluster>>,
     folder: PathBuf,
+    home: PathBuf,
     socket: PathBuf,
     url: String,
     reaper: Arc<Reaper>,
@@ -51,7 +53,8 @@ impl Postgres {
         reaper.folder(folder);
         let cluster = open(settings.clone()).await?;
         reaper.server(cluster.pid());
-        reaper.folder(cluster.home());
+        let home = cluster.home().to_owned();
+        reaper.folder(&home);
         cluster.create_database(DATABASE)?;
         let url = cluster.url(DATABASE);
         let mut connection = PgConnection::connect(&url).await?;
@@ -60,7 +63,7 @@ impl Postgres {
         let socket = PathBuf::from(sockets);
         reaper.folder(&socket);
         let cluster = Mutex::new(Some(cluster));
-        Ok(Self { settings, cluster, folder: folder.to_owned(), socket, url, reaper })
+        Ok(Self { settings, cluster, folder: folder.to_owned(), home, socket, url, reaper })
     }
 
     /// The URL of the database, over its Unix socket.
@@ -124,10 +127,17 @@ impl Postgres {
         let cluster = self.cluster.into_inner();
         tokio::task::spawn_blocking(move || {
             cluster.map(Cluster::stop).transpose()?;
-            cofferdam_localpg::remove(&self.folder)
+            cofferdam_localpg::remove(&self.folder)?;
+            // What is left is the lock, which nobody waits for. The two may be one folder.
+            for folder in [&self.home, &self.folder] {
+                match std::fs::remove_dir_all(folder) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                    _ => {}
+                }
+            }
+            Ok(())
         })
-        .await??;
-        Ok(())
+        .await?
     }
 }
 

@@ -76,7 +76,7 @@ impl Process {
         let (told, log) = (process.clone(), journal.clone());
         std::thread::spawn(move || told.listen(stdout));
         let source = Source { pid, tag: process.tag.clone() };
-        let reader = std::thread::spawn(move || log.read(&source, stderr));
+        let listener = std::thread::spawn(move || log.read(&source, stderr));
         let (ended, journal, reaper) = (process.clone(), journal.clone(), reaper.clone());
         std::thread::spawn(move || {
             // From here on its number may be another's, so it is noted before that.
@@ -86,7 +86,7 @@ impl Process {
             let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(-1));
             bury(pid, &ended.tag, &journal);
             // Every effect is in the journal before anyone hears of the end.
-            let _ = reader.join();
+            let _ = listener.join();
             reaper.gone(pid);
             ended.end.send_replace(Some(status));
         });
