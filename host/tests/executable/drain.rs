@@ -1,6 +1,6 @@
 //! Workers that leave when an operator or a supervisor says so: nothing is lost, nothing counted.
 
-use crate::support::{BOUND, Client, Process, patient, server, worker};
+use crate::support::{BOUND, Client, Process, dev, patient, server, worker};
 use cofferdam_testkit::{TestDb, wait_for};
 use serde_json::Value;
 
@@ -78,4 +78,16 @@ async fn a_worker_that_an_operator_drains_loses_and_counts_nothing() {
 #[tokio::test]
 async fn a_worker_that_its_supervisor_stops_loses_and_counts_nothing() {
     leaving(|_, leaver| leaver.signal("TERM")).await;
+}
+
+/// S65: a process that is a server as well stops whole.
+#[tokio::test]
+async fn a_drained_dev_ends_well() {
+    let db = TestDb::new().await;
+    let mut process = dev(&db.url());
+    let client = &Client::new(process.url());
+    let workers = client.run("worker list --json").exits(0).json();
+    client.run(&format!("worker drain {}", workers[0]["id"].as_str().unwrap())).exits(0);
+    assert_eq!(process.ends(), Some(0));
+    assert_eq!(db.count("workers").await, 0);
 }

@@ -1,6 +1,11 @@
 //! The executable from outside: its command line, its roles, and what becomes of jobs when its
 //! processes are killed.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what fails here fails the test"
+)]
 
 mod apart;
 mod bad_input;
@@ -9,6 +14,7 @@ mod command_line;
 mod crashes;
 mod drain;
 mod evict;
+mod gives_up;
 mod jobs;
 mod local_run;
 mod readme;

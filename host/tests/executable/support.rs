@@ -107,7 +107,10 @@ impl Process {
     /// Starts a role and waits until it says that it is ready.
     #[track_caller]
     pub(crate) fn start(command: &mut Command) -> Self {
-        command.arg("--json").env("COFFERDAM_LOG", "warn");
+        command.arg("--json");
+        if command.get_envs().all(|(name, _)| name != "COFFERDAM_LOG") {
+            command.env("COFFERDAM_LOG", "warn");
+        }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (tell, told) = mpsc::channel();

@@ -234,6 +234,11 @@ mod tests {
         at
     }
 
+    /// How much later than `start` something happened.
+    fn after(start: Duration, end: Duration) -> Duration {
+        end.checked_sub(start).unwrap()
+    }
+
     fn some_settings() -> impl Strategy<Value = RecoverySettings> {
         let time = |millis: std::ops::Range<u64>| millis.prop_map(Duration::from_millis);
         let sweeps = (time(100..60_000), 3_u32..10, time(100..60_000), time(50..2_000));
@@ -273,20 +278,20 @@ mod tests {
             let takes = CRASH_INTERVAL.mul_f64(watches.1);
             let marked = look(died, watch, marks);
             let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
-            prop_assert!(bounds.crash.unwrap().contains(taken - died));
+            prop_assert!(bounds.crash.unwrap().contains(after(died, taken)));
 
             let leads = look(died, STANDBY_INTERVAL, STANDBY_INTERVAL.mul_f64(standby));
-            prop_assert!(bounds.failover.contains(leads - died));
+            prop_assert!(bounds.failover.contains(after(died, leads)));
             let marked = look(leads, watch, marks);
             let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
-            prop_assert!(bounds.crash_of_leader.unwrap().contains(taken - died));
+            prop_assert!(bounds.crash_of_leader.unwrap().contains(after(died, taken)));
 
             let phase = settings.rescue_interval.mul_f64(sweeps);
             let rescued = look(settings.heartbeat_staleness, settings.rescue_interval, phase);
             prop_assert!(bounds.silence.contains(rescued));
             prop_assert!(bounds.fence < rescued);
-            prop_assert!(bounds.freeze.contains(rescued - died));
-            prop_assert!(bounds.cancel_of_dead.contains(rescued - died));
+            prop_assert!(bounds.freeze.contains(after(died, rescued)));
+            prop_assert!(bounds.cancel_of_dead.contains(after(died, rescued)));
 
             let ended = look(settings.overdue_grace, settings.rescue_interval, phase);
             prop_assert!(bounds.stuck_host.contains(ended));
@@ -304,10 +309,10 @@ mod tests {
             let froze = settings.leader_renew_interval.mul_f64(froze);
             let phase = STANDBY_INTERVAL.mul_f64(standby);
             let leads = look(settings.leader_ttl, STANDBY_INTERVAL, phase);
-            prop_assert!(bounds.failover_of_frozen.contains(leads - froze));
+            prop_assert!(bounds.failover_of_frozen.contains(after(froze, leads)));
             // A job that becomes due as the leader freezes waits for the first sweep of the next.
             let promoted = leads + settings.promote_interval.mul_f64(promotes);
-            prop_assert!(bounds.promotion_in_failover.contains(promoted - froze));
+            prop_assert!(bounds.promotion_in_failover.contains(after(froze, promoted)));
         }
 
         /// Whatever the settings are, nothing overflows and no bound is upside down.
