@@ -80,20 +80,19 @@ impl Bench<'_> {
     /// Has a job run on one of two workers, kills that one, and puts another in its place.
     async fn sample(&self, fleet: &mut [Process; 2], leader: bool) -> Result<Killed> {
         let leads = self.leader_among(fleet).await?;
-        let job = self.submit().await?;
-        // The job runs on whoever was quicker; when that is the wrong one, with another job.
-        let place = loop {
+        // A job runs on whoever is quicker. When that is the wrong one, another may be luckier.
+        let (job, gone) = loop {
+            let job = self.submit().await?;
             let runs = self.running(job, None).await?;
-            let place = usize::from(fleet[1].id == runs);
             if (runs == leads) == leader {
-                break place;
+                break (job, runs);
             }
             self.base.store.cancel(TenantId::DEFAULT, job).await?;
-            return Box::pin(self.sample(fleet, leader)).await;
         };
         let spare = self.start()?;
-        let dead = std::mem::replace(&mut fleet[place], spare);
-        let gone = dead.id;
+        let [first, second] = fleet;
+        let place = if first.id == gone { first } else { second };
+        let dead = std::mem::replace(place, spare);
         let start = Instant::now();
         dead.kill()?;
         let handed_over = if leader { Some(self.next_leader(gone, start).await?) } else { None };

@@ -185,10 +185,11 @@ impl Watch {
             "the control runtime has run no task for {}: something blocks its threads",
             format_duration(Duration::from_secs(silence.as_secs().max(1)))
         );
-        match self.settings.give_up {
-            // It says why on its own, and this process may not be able to log any more.
-            Some(give_up) => give_up(&reason),
-            None => error!(reason, "the worker cannot go on"),
+        // It says why on its own: this process may not be able to log any more.
+        if let Some(give_up) = self.settings.give_up {
+            give_up(&reason);
+        } else {
+            error!(reason, "the worker cannot go on");
         }
     }
 

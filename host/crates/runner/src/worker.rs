@@ -84,6 +84,7 @@ pub struct Worker {
 
 impl Worker {
     /// Registers a new incarnation and starts to work. The settings have been checked.
+    #[expect(clippy::too_many_lines, reason = "the wiring of all parts, in the order of the data")]
     pub async fn start(
         settings: WorkerSettings,
         store: Store,

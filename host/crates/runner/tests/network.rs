@@ -49,7 +49,7 @@ async fn an_outcome_waits_for_the_database() {
     platform.push("misbehave").await;
     let settings = WorkerSettings {
         heartbeat_interval: Duration::from_secs(10),
-        heartbeat_staleness: Duration::from_secs(60),
+        heartbeat_staleness: Duration::from_mins(1),
         ..Platform::quick()
     };
     let (worker, proxy) = platform.worker_behind_a_proxy(settings).await;

@@ -1,6 +1,7 @@
 //! A guest thread that nothing can interrupt. In a process of its own, because the threads are
 //! everybody's who runs guests there.
 
+#[expect(clippy::unwrap_used, reason = "what fails there fails the test")]
 mod support;
 
 use cofferdam_core::state::JobState;

@@ -51,13 +51,12 @@ impl TestDb {
     /// A proxy before this database, and settings for a store that goes through it.
     pub async fn proxied(&self) -> (Proxy, StoreSettings) {
         let port = self.options.get_port();
-        let upstream = match self.options.get_socket() {
-            Some(folder) => Upstream::Unix(folder.join(format!(".s.PGSQL.{port}"))),
-            None => {
-                let name = (self.options.get_host().to_owned(), port);
-                let mut found = tokio::net::lookup_host(name).await.expect("the server has a name");
-                Upstream::Tcp(found.next().expect("the server's name has an address"))
-            }
+        let upstream = if let Some(folder) = self.options.get_socket() {
+            Upstream::Unix(folder.join(format!(".s.PGSQL.{port}")))
+        } else {
+            let name = (self.options.get_host().to_owned(), port);
+            let mut found = tokio::net::lookup_host(name).await.expect("the server has a name");
+            Upstream::Tcp(found.next().expect("the server's name has an address"))
         };
         let proxy = Proxy::start(upstream).await.expect("a proxy starts");
         let address = proxy.address();

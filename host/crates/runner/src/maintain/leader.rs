@@ -52,7 +52,7 @@ impl Leading {
     pub(crate) async fn begun(&self) {
         let mut changes = self.0.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
-        let _ = changes.wait_for(|lead| lead.is_some()).await;
+        let _ = changes.wait_for(Option::is_some).await;
     }
 
     fn set(&self, lead: Option<Lead>) {

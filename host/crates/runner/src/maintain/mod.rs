@@ -94,8 +94,7 @@ pub(crate) fn start(
         logs: settings.log_retention,
         dead_letters: settings.dlq_retention,
     };
-    sweeper.start("prune", settings.prune_interval, move |store| {
-        let retention = retention.clone();
-        async move { prune::run_once(&store, &retention).await }
+    sweeper.start("prune", settings.prune_interval, move |store| async move {
+        prune::run_once(&store, &retention).await
     });
 }

@@ -138,7 +138,7 @@ mod tests {
     fn ends_are_told_as_people_look_them_up() {
         for (raw, words) in [
             (9, "was ended by signal 9 (SIGKILL)"),
-            (11 | 0x80, "was ended by signal 11 (SIGSEGV)"),
+            (0x0b | 0x80, "was ended by signal 11 (SIGSEGV)"),
             (134 << 8, "ended with exit code 134"),
             (0, "ended with exit code 0"),
         ] {
