@@ -57,9 +57,6 @@ mod tests {
         let shown: u64 = String::from_utf8(said.stdout).unwrap().trim().parse().unwrap();
         let shown = SystemTime::UNIX_EPOCH + Duration::from_secs(shown);
         let ahead = shown.duration_since(SystemTime::now()).unwrap();
-        assert!(
-            ahead > Duration::from_mins(119) && ahead <= Duration::from_hours(2),
-            "{ahead:?}"
-        );
+        assert!(ahead > Duration::from_mins(119) && ahead <= Duration::from_hours(2), "{ahead:?}");
     }
 }
