@@ -25,7 +25,7 @@ while read -r word rest; do
         done) exit 0 ;;
     esac
 done
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -KILL "-$group"; done
 if [ -n "$server" ]; then
     kill -QUIT "$server"
     tries=0

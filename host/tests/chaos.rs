@@ -9,6 +9,10 @@ use std::time::Duration;
 /// How long faults are injected at least. The schedule's first round takes about as long.
 const SHORT: Duration = Duration::from_secs(45);
 
+/// S1, S15, S29, S101: whatever dies, every job comes to an end without an operator.
+/// S9, S102: workers keep what they hold, and jobs are claimed, while leaders die.
+/// S61, S87: outcomes wait for a database that is away, and none is written twice.
+/// S100: what was accepted runs, or ends visibly.
 #[test]
 fn nothing_is_lost_and_nothing_runs_twice_at_once_whatever_breaks() {
     // Given a platform under load, and a schedule of faults that is another one each time
