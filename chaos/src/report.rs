@@ -24,6 +24,8 @@ pub struct Report {
     pub effects: usize,
     /// Faults by kind.
     pub faults: BTreeMap<String, usize>,
+    /// Kinds that could not be injected on this machine, and why.
+    pub skipped: BTreeMap<String, String>,
     /// Attempts that were lost, by the code that says how that was found out.
     pub lost_attempts: BTreeMap<String, usize>,
     /// From the kill of a worker to the first trace of the next attempt, by the same code.
@@ -91,13 +93,10 @@ impl Report {
         self.violations.is_empty()
     }
 
-    /// The kinds of faults that hit nothing.
+    /// The kinds of faults that hit nothing, without those that could not be injected here.
     pub fn faults_that_never_came(&self) -> Vec<&'static str> {
-        Kind::ALL
-            .map(Kind::name)
-            .into_iter()
-            .filter(|name| !self.faults.contains_key(*name))
-            .collect()
+        let told = |name: &str| self.faults.contains_key(name) || self.skipped.contains_key(name);
+        Kind::ALL.map(Kind::name).into_iter().filter(|name| !told(name)).collect()
     }
 
     /// For people.
@@ -132,6 +131,9 @@ impl Report {
             for (what, count) in counts {
                 let _ = writeln!(text, "  {what}: {count}");
             }
+        }
+        for (kind, why) in &self.skipped {
+            let _ = writeln!(text, "SKIPPED: {kind}: {why}");
         }
         let _ = writeln!(text, "from the kill of a worker to the first trace of the next attempt");
         for (path, percentiles) in &self.restarts {
