@@ -173,8 +173,8 @@ mod tests {
         let settings =
             WorkerSettings { dlq_retention: Duration::from_hours(1), ..WorkerSettings::default() };
         let (error, hint) = refused(&settings);
-        assert_eq!(error, "dlq_retention is 1h, less than the 24h that are the least");
-        assert_eq!(hint, "set dlq_retention to 24h or more");
+        assert_eq!(error, "dlq_retention is 1h, less than the 1d that are the least");
+        assert_eq!(hint, "set dlq_retention to 1d or more");
     }
 
     /// S10: no interval may be zero, which would be a loop without a pause.
