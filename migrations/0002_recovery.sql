@@ -130,13 +130,13 @@ CREATE INDEX held_by_version ON held (version_id, pinned, job_id);
 
 -- ---------------------------------------------------------------- waiting outside
 
--- Waits for a callback, and holds no slot meanwhile. Whoever has the token may answer; its hash is
--- kept, never the token.
+-- Waits for a callback, or for the time alone, and holds no slot meanwhile. Whoever has the token
+-- may answer; its hash is kept, never the token.
 CREATE TABLE suspended (
     job_id       uuid        PRIMARY KEY,
     tenant_id    uuid        NOT NULL,
     queue_id     bigint      NOT NULL,
-    token_hash   bytea       NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    token_hash   bytea       UNIQUE CHECK (octet_length(token_hash) = 32),
     suspended_at timestamptz NOT NULL DEFAULT now(),
     timeout_at   timestamptz NOT NULL,
     worker_id    uuid        NOT NULL,
@@ -147,6 +147,15 @@ CREATE TABLE suspended (
     priority     smallint    NOT NULL CHECK (priority BETWEEN 1 AND 4)
 );
 CREATE INDEX suspended_by_timeout ON suspended (timeout_at, job_id);
+
+-- How the last wait ended lies beside the checkpoint, because it goes where that goes: to every
+-- later attempt, and away with the job. Of a wait that was over without a callback there is no
+-- answer.
+ALTER TABLE checkpoints
+    ALTER COLUMN bytes DROP NOT NULL,
+    ADD COLUMN resumed_at timestamptz,
+    ADD COLUMN answer bytea CHECK (octet_length(answer) <= 65536),
+    ADD CONSTRAINT answer_ends_wait CHECK (answer IS NULL OR resumed_at IS NOT NULL);
 
 -- ---------------------------------------------------------------- retention
 

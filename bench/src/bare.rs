@@ -16,7 +16,7 @@ wasmtime::component::bindgen!({
     exports: { default: async },
 });
 
-use cofferdam::job::{control, log, types};
+use cofferdam::job::{control, jobs, log, types};
 
 /// A loop over one component.
 pub(crate) struct Bare {
@@ -39,6 +39,7 @@ impl Bare {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
         log::add_to_linker::<_, HasSelf<_>>(&mut linker, |guest| guest)?;
         control::add_to_linker::<_, HasSelf<_>>(&mut linker, |guest| guest)?;
+        jobs::add_to_linker::<_, HasSelf<_>>(&mut linker, |guest| guest)?;
         let pre: InstancePre<Guest> = linker.instantiate_pre(&component)?;
         Ok(Self { engine, handler: HandlerFullPre::new(pre)? })
     }
@@ -133,5 +134,17 @@ impl control::Host for Guest {
     }
     async fn cancelled(&mut self) -> bool {
         false
+    }
+}
+
+impl jobs::Host for Guest {
+    async fn create_callback(&mut self) -> String {
+        String::new()
+    }
+    async fn suspend_until(&mut self, _: Option<String>, _: u64) -> Result<(), String> {
+        Err("there is no job".to_owned())
+    }
+    async fn resumed(&mut self) -> Option<jobs::Resumption> {
+        None
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn attempt(kind: &str, input: Vec<u8>, time: Duration) -> Attempt {
         deadline: Instant::now() + time,
         lease_until: None,
         last_checkpoint: None,
+        resumed: None,
         host: Arc::new(Silence),
     }
 }

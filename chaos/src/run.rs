@@ -144,6 +144,10 @@ impl Stage {
         let settled = Instant::now();
         let complaints = rest::settle(&self.fleet, &self.postgres, &self.user, maker).await?;
         let settled_seconds = settled.elapsed().as_secs_f64();
+        // What still runs would leave traces that the rows know nothing of.
+        if !complaints.is_empty() {
+            self.fleet.stop().await;
+        }
         let rows = Rows::read(&mut self.postgres.connect().await?).await?;
         let disagreements = rest::compare(&self.user.client, &rows).await?;
         self.fleet.stop().await;

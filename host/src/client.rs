@@ -81,6 +81,16 @@ impl Client {
         self.json(self.send(request).await?).await
     }
 
+    /// Sends bytes as they are and reads the answer.
+    pub(crate) async fn send_bytes<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        bytes: Vec<u8>,
+    ) -> Result<T> {
+        let request = self.request(Method::POST, path)?.body(bytes);
+        self.json(self.send(request).await?).await
+    }
+
     /// Asks for something to be done that needs no body.
     pub(crate) async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
         self.json(self.send(self.request(Method::POST, path)?).await?).await

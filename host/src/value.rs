@@ -8,6 +8,7 @@ use cofferdam_core::module::{ModuleRef, VersionName};
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
 use cofferdam_core::state::JobState;
 use cofferdam_core::units;
+use cofferdam_core::wait::{BadToken, CallbackToken};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -241,6 +242,13 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, BadValue> {
             format!("`{start}` is not the id of a job"),
             "ids are UUIDs; `cofferdam job list` shows them",
         )
+    })
+}
+
+/// A callback's token. It is not repeated: it is a secret as long as nobody has used it.
+pub(crate) fn callback(text: &str) -> Result<CallbackToken, BadValue> {
+    text.parse().map_err(|error: BadToken| {
+        BadValue::new(error.to_string(), "the handler that waits for it has made it known")
     })
 }
 

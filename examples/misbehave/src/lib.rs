@@ -20,4 +20,4 @@ pub use curious::{Surroundings, look_around};
 pub use floods::{flood_log, flood_output, flood_stdout};
 pub use ledger::{Ending, Ledger, ledger};
 pub use runaways::{allocate, fuel, recurse, spin};
-pub use waits::{Slow, sleep, slow};
+pub use waits::{Patience, Slow, await_answer, doze, sleep, slow};

@@ -1,7 +1,7 @@
 //! The kinds that end by themselves. How the others are ended is the sandbox's to test.
 
-use cofferdam_guest::Retry;
 use cofferdam_guest::testing::{self, Job};
+use cofferdam_guest::{Resumption, Retry};
 use misbehave::echo;
 use std::time::Duration;
 
@@ -14,8 +14,10 @@ fn every_kind_is_in_the_component_without_a_list_of_them() {
         [
             "abort",
             "allocate",
+            "await-answer",
             "checkpoint-resume",
             "divide",
+            "doze",
             "echo",
             "error",
             "exit",
@@ -119,6 +121,20 @@ fn ledger_leaves_a_trace_and_ends_as_it_is_told() {
     assert_eq!(asleep.checkpoints, [b"snoozed".to_vec()]);
     assert_eq!(asleep.result.unwrap_err().advice(), Retry::Snooze(Duration::from_secs(1)));
     assert!(run(1, r#""poison""#).logs.iter().any(|line| line.message == "poison"));
+}
+
+#[test]
+fn await_answer_waits_until_it_is_called_back() {
+    let run = |job: Job| job.dispatch("await-answer", r#"{"ms":60000}"#);
+    let waiting = run(Job::new());
+    let (token, time) = waiting.suspended.unwrap();
+    assert_eq!(token.as_deref(), Some(waiting.logs[0].message.as_str()));
+    assert_eq!(time, Duration::from_mins(1));
+    let answered = run(Job::new().resumed(Resumption::CalledBack(b"yes".to_vec())));
+    assert_eq!((answered.result.unwrap(), answered.suspended), (b"yes".to_vec(), None));
+    assert_eq!(run(Job::new().resumed(Resumption::TimedOut)).result.unwrap(), b"timed out");
+    let forever = Job::new().dispatch("await-answer", r#"{"ms":1}"#);
+    assert_eq!(forever.result.unwrap_err().code(), "suspend");
 }
 
 #[test]

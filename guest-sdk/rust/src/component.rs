@@ -6,10 +6,10 @@
 
 use crate::context::{Context, Info};
 use crate::error::{Error, Retry};
-use crate::host::{Host, Level};
+use crate::host::{Host, Level, Resumption};
 use crate::registry;
 use crate::version::wit_version;
-use bindings::cofferdam::job::{control, log, types};
+use bindings::cofferdam::job::{control, jobs, log, types};
 use std::time::{Duration, SystemTime};
 
 #[expect(clippy::same_length_and_capacity, reason = "generated: the canonical ABI has no capacity")]
@@ -146,5 +146,20 @@ impl Host for WasmHost {
 
     fn cancelled(&self) -> bool {
         control::cancelled()
+    }
+
+    fn create_callback(&self) -> String {
+        jobs::create_callback()
+    }
+
+    fn suspend_until(&self, callback: Option<&str>, timeout: Duration) -> Result<(), String> {
+        jobs::suspend_until(callback, millis(timeout))
+    }
+
+    fn resumed(&self) -> Option<Resumption> {
+        jobs::resumed().map(|resumption| match resumption {
+            jobs::Resumption::CalledBack(bytes) => Resumption::CalledBack(bytes),
+            jobs::Resumption::TimedOut => Resumption::TimedOut,
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::codec;
 use crate::error::Error;
-use crate::host::{Host, Level};
+use crate::host::{Host, Level, Resumption};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::{self, Display};
 use std::time::{Duration, SystemTime};
@@ -197,6 +197,62 @@ impl Context {
     /// How long until the attempt is killed.
     pub fn remaining(&self) -> Duration {
         self.host.remaining()
+    }
+
+    /// Makes a token for one callback: whoever has it may call back once, by
+    /// `POST /api/v1/callbacks/TOKEN`, while the job waits for it.
+    ///
+    /// Each call makes another one, and only the last can be waited for.
+    pub fn create_callback(&self) -> String {
+        self.host.create_callback()
+    }
+
+    /// Puts the job aside until somebody calls back, or until `timeout` is over. It holds no slot
+    /// meanwhile, and nothing is counted against it. Then the handler starts anew, with the same
+    /// input, the last checkpoint, and what [`Context::resumed`] answers.
+    ///
+    /// The attempt ends in here; only an error comes back. Its code is `suspend` when the timeout
+    /// is not between 1 s and 30 days, or the token is not the last one that this attempt made.
+    /// Natively, in a test, it is always an error, with code `suspended` when all is well.
+    ///
+    /// ```
+    /// use cofferdam_guest::{Context, Error, Resumption, handler};
+    /// use std::time::Duration;
+    ///
+    /// /// Asks a person, and waits for the answer for a day.
+    /// #[handler]
+    /// fn approve(ctx: &Context) -> Result<String, Error> {
+    ///     match ctx.resumed() {
+    ///         Some(Resumption::CalledBack(answer)) => Ok(String::from_utf8(answer)?),
+    ///         Some(Resumption::TimedOut) => Err(Error::permanent("nobody answered")),
+    ///         None => {
+    ///             let callback = ctx.create_callback();
+    ///             ctx.info(format!("answer to {callback}"));
+    ///             Err(ctx.wait_for(&callback, Duration::from_hours(24)))
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    pub fn wait_for(&self, callback: &str, timeout: Duration) -> Error {
+        self.suspend_until(Some(callback), timeout)
+    }
+
+    /// Puts the job aside for `time`, like [`Context::wait_for`] without a callback.
+    pub fn sleep(&self, time: Duration) -> Error {
+        self.suspend_until(None, time)
+    }
+
+    fn suspend_until(&self, callback: Option<&str>, timeout: Duration) -> Error {
+        match self.host.suspend_until(callback, timeout) {
+            Ok(()) => Error::snooze(timeout, "the job is put aside").with_code("suspended"),
+            Err(problem) => Error::permanent(problem).with_code("suspend"),
+        }
+    }
+
+    /// How the job's last wait ended: nothing when it has not waited yet. It stays the same for
+    /// all attempts until the job waits again.
+    pub fn resumed(&self) -> Option<Resumption> {
+        self.host.resumed()
     }
 
     /// Whether someone asked for the job to be cancelled. The attempt is killed shortly after.

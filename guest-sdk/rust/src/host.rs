@@ -17,7 +17,16 @@ pub enum Level {
     Error,
 }
 
-/// The calls of the interfaces `log` and `control`.
+/// Why a job that was put aside runs again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// Somebody called back, with these bytes.
+    CalledBack(Vec<u8>),
+    /// The time was over.
+    TimedOut,
+}
+
+/// The calls of the interfaces `log`, `control` and `jobs`.
 pub(crate) trait Host {
     fn log(&self, level: Level, message: &str, fields: &[(String, String)]);
     fn progress(&self, percent: u8, note: &str);
@@ -26,4 +35,8 @@ pub(crate) trait Host {
     fn extend_deadline(&self, by: Duration) -> Result<Duration, String>;
     fn remaining(&self) -> Duration;
     fn cancelled(&self) -> bool;
+    fn create_callback(&self) -> String;
+    /// Returns in a test only, or with what is wrong.
+    fn suspend_until(&self, callback: Option<&str>, timeout: Duration) -> Result<(), String>;
+    fn resumed(&self) -> Option<Resumption>;
 }

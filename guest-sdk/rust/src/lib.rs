@@ -60,7 +60,7 @@ mod version;
 
 pub use context::Context;
 pub use error::{Error, Retry};
-pub use host::Level;
+pub use host::{Level, Resumption};
 pub use version::{SDK_VERSION, WIT_VERSION};
 
 /// Makes a function a kind of the component.

@@ -30,6 +30,7 @@ mod recorder;
 
 use crate::context::{Context, Info};
 use crate::error::Error;
+use crate::host::Resumption;
 use crate::registry;
 use recorder::Recorder;
 use std::rc::Rc;
@@ -87,6 +88,7 @@ pub struct Job {
     checkpoint_refusal: Option<String>,
     deadline_cap: Duration,
     cancelled: bool,
+    resumed: Option<Resumption>,
 }
 
 impl Default for Job {
@@ -119,6 +121,7 @@ impl Job {
             checkpoint_refusal: None,
             deadline_cap: Duration::from_hours(1),
             cancelled: false,
+            resumed: None,
         }
     }
 
@@ -218,6 +221,13 @@ impl Job {
     #[must_use]
     pub fn cancelled(mut self) -> Self {
         self.cancelled = true;
+        self
+    }
+
+    /// The job has waited, and this is how its wait ended.
+    #[must_use]
+    pub fn resumed(mut self, resumption: Resumption) -> Self {
+        self.resumed = Some(resumption);
         self
     }
 

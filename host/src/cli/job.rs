@@ -11,6 +11,7 @@ use cofferdam_core::job::Priority;
 use cofferdam_core::module::ModuleRef;
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
 use cofferdam_core::state::JobState;
+use cofferdam_core::wait::CallbackToken;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,6 +76,22 @@ Examples:
         /// The job's id
         #[arg(value_parser = value::job_id)]
         id: JobId,
+    },
+    /// Answer a job that waits for a callback, which goes on then
+    #[command(after_help = "\
+The handler made the token and told somebody: in its log, or in a request that it sent. It works
+once.
+
+Examples:
+  cofferdam job answer $TOKEN --input '{\"approved\": true}'
+  cofferdam job answer $TOKEN --input @signed.pdf")]
+    Answer {
+        /// The callback's token
+        #[arg(value_parser = value::callback)]
+        token: CallbackToken,
+        /// What to tell the job: JSON, @FILE for the bytes of a file, - for standard input
+        #[arg(long, short, value_name = "JSON|@FILE|-", value_parser = input::parse, allow_hyphen_values = true)]
+        input: Option<Input>,
     },
     /// Run a failed, dead or cancelled job again
     #[command(after_help = "\

@@ -9,6 +9,7 @@ mod dlq_purge;
 mod dlq_retry;
 mod dlq_show;
 mod doctor;
+mod job_answer;
 mod job_bytes;
 mod job_cancel;
 mod job_end;
@@ -143,6 +144,9 @@ async fn job(command: JobCommand, client: &Client, printer: Printer) -> Result<E
         JobCommand::Output(args) => job_bytes::run(&args, "output", client, printer).await,
         JobCommand::Input(args) => job_bytes::run(&args, "input", client, printer).await,
         JobCommand::Cancel { id } => job_cancel::run(id, client, printer).await,
+        JobCommand::Answer { token, input } => {
+            job_answer::run(&token, input, client, printer).await
+        }
         JobCommand::Retry { id, version } => {
             job_retry::run(id, version.version, client, printer).await
         }

@@ -201,6 +201,7 @@ async fn attempt(
             lease_until: None,
             limits,
             last_checkpoint: None,
+            resumed: None,
             host: host.clone(),
         },
     );

@@ -2,8 +2,8 @@
 
 use super::Job;
 use crate::error::Error;
-use crate::host::{Host, Level};
-use std::cell::RefCell;
+use crate::host::{Host, Level, Resumption};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ pub struct Run<T> {
     pub checkpoints: Vec<Vec<u8>>,
     /// By how much the deadline was moved, each time.
     pub extensions: Vec<Duration>,
+    /// What the job waits for: a token, where it waits for a callback, and the longest time. The
+    /// attempt would have ended there.
+    pub suspended: Option<(Option<String>, Duration)>,
 }
 
 /// One log line.
@@ -33,12 +36,25 @@ pub struct LogLine {
     pub fields: Vec<(String, String)>,
 }
 
+/// The shortest time that the host puts a job aside for.
+const MIN_WAIT: Duration = Duration::from_secs(1);
+
+/// The longest.
+const MAX_WAIT: Duration = Duration::from_hours(30 * 24);
+
+/// The token of a test's n-th callback.
+fn callback(number: u32) -> String {
+    format!("cofcb_{number:064x}")
+}
+
 pub(super) struct Recorder {
     deadline: Duration,
     deadline_cap: Duration,
     cancelled: bool,
     checkpoint_refusal: Option<String>,
     last_checkpoint: Option<Vec<u8>>,
+    resumed: Option<Resumption>,
+    callbacks: Cell<u32>,
     seen: RefCell<Run<()>>,
 }
 
@@ -50,19 +66,23 @@ impl Recorder {
             cancelled: job.cancelled,
             checkpoint_refusal: job.checkpoint_refusal.clone(),
             last_checkpoint: job.last_checkpoint.clone(),
+            resumed: job.resumed.clone(),
+            callbacks: Cell::new(0),
             seen: RefCell::new(Run {
                 result: Ok(()),
                 logs: Vec::new(),
                 progress: Vec::new(),
                 checkpoints: Vec::new(),
                 extensions: Vec::new(),
+                suspended: None,
             }),
         }
     }
 
     pub(super) fn finish<T>(&self, result: Result<T, Error>) -> Run<T> {
-        let Run { logs, progress, checkpoints, extensions, .. } = self.seen.borrow().clone();
-        Run { result, logs, progress, checkpoints, extensions }
+        let Run { logs, progress, checkpoints, extensions, suspended, .. } =
+            self.seen.borrow().clone();
+        Run { result, logs, progress, checkpoints, extensions, suspended }
     }
 }
 
@@ -100,5 +120,26 @@ impl Host for Rc<Recorder> {
 
     fn cancelled(&self) -> bool {
         self.cancelled
+    }
+
+    fn create_callback(&self) -> String {
+        self.callbacks.set(self.callbacks.get() + 1);
+        callback(self.callbacks.get())
+    }
+
+    fn suspend_until(&self, token: Option<&str>, timeout: Duration) -> Result<(), String> {
+        let made = callback(self.callbacks.get());
+        if token.is_some_and(|token| self.callbacks.get() == 0 || token != made) {
+            return Err("this is not the last token that create-callback made".to_owned());
+        }
+        if timeout < MIN_WAIT || timeout > MAX_WAIT {
+            return Err(format!("a job may be put aside for 1 s to 30 days, not for {timeout:?}"));
+        }
+        self.seen.borrow_mut().suspended = Some((token.map(str::to_owned), timeout));
+        Ok(())
+    }
+
+    fn resumed(&self) -> Option<Resumption> {
+        self.resumed.clone()
     }
 }

@@ -93,7 +93,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Reads a body of at most `max` bytes. The limit holds while reading: a client that announces
 /// little and sends much is stopped where it passes the limit.
-async fn read_all(body: Body, announced: Option<usize>, max: usize) -> Answer<Vec<u8>> {
+pub(crate) async fn read_all(body: Body, announced: Option<usize>, max: usize) -> Answer<Vec<u8>> {
     let too_large = || {
         let max = format_size(max as u64);
         Problem::too_large("body-too-large", format!("the body is larger than {max}"))

@@ -7,6 +7,7 @@ use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::{JobId, TenantId, WorkerId};
 use cofferdam_core::module::VersionName;
 use cofferdam_core::name::{ModuleName, QueueName};
+use cofferdam_core::wait::{BadToken, CallbackToken};
 use serde::de::DeserializeOwned;
 
 /// The tenant on whose behalf the request is made. There is one in the extensions of every
@@ -38,6 +39,21 @@ impl<S: Send + Sync> FromRequestParts<S> for JobPath {
             Problem::malformed("bad-id", "the path names no job: ids of jobs are UUIDs")
                 .hint("`cofferdam job submit` prints the id, `cofferdam job list` lists them")
                 .field("id")
+        })
+    }
+}
+
+/// `{token}` of a callback.
+pub(crate) struct CallbackPath(pub(crate) CallbackToken);
+
+impl<S: Send + Sync> FromRequestParts<S> for CallbackPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        let text = segment(parts, state, "token").await?;
+        // The text is not repeated: it may be a token with a slip in it.
+        text.parse().map(Self).map_err(|error: BadToken| {
+            Problem::malformed("bad-token", error.to_string()).field("token")
         })
     }
 }

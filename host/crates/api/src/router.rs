@@ -5,8 +5,8 @@ use crate::error::Problem;
 use crate::middleware::{auth, drain, observe, origin, panic, timeout};
 use crate::openapi;
 use crate::routes::{
-    cluster, dlq, docs, health, info, jobs, logs, metrics, modules, outcome, queues, submit,
-    workers,
+    callbacks, cluster, dlq, docs, health, info, jobs, logs, metrics, modules, outcome, queues,
+    submit, workers,
 };
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -72,8 +72,13 @@ fn uploading() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(modules::publish))
 }
 
-/// Routes for whoever watches over the process. The only ones that ask for no token: a probe has
-/// none, and they say nothing but yes or no.
+/// Routes for the outside that a handler told about itself. Their own token is in the path.
+fn callbacks() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(callbacks::call_back))
+}
+
+/// Routes for whoever watches over the process. They ask for no token at all: a probe has none, and
+/// they say nothing but yes or no.
 fn probes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz))
 }
@@ -85,6 +90,7 @@ pub(crate) fn table() -> OpenApiRouter<Shared> {
         .merge(waiting())
         .merge(bulk())
         .merge(uploading())
+        .merge(callbacks())
         .merge(probes())
 }
 
@@ -102,7 +108,9 @@ pub(crate) fn with_state(state: Shared) -> Router {
         .merge(bulk().route_layer(limit(BULK_TIMEOUT)))
         .merge(uploading().route_layer(limit(UPLOAD_TIMEOUT)))
         .route_layer(from_fn_with_state(Shared::clone(&state), auth::auth));
-    let (router, _) = behind_auth.merge(probes().route_layer(limit(TIMEOUT))).split_for_parts();
+    let (router, _) = behind_auth
+        .merge(callbacks().merge(probes()).route_layer(limit(TIMEOUT)))
+        .split_for_parts();
     router
         .fallback(|| async { Problem::not_found("no-such-route", "there is nothing at this path") })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })

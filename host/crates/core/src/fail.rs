@@ -54,7 +54,8 @@ pub struct Verdict {
     pub event: Event,
     /// The state that it leads to.
     pub state: JobState,
-    /// How long the job waits there; zero unless the state is `retryable` or `scheduled`.
+    /// How long the job waits there; zero unless the state is `retryable`, `scheduled` or
+    /// `suspended`, where it is the longest.
     pub delay: Duration,
     /// The counters afterwards.
     pub counters: Counters,
@@ -103,7 +104,7 @@ pub fn fail_attempt(
         None
     };
     let advised = match advice {
-        RetryAdvice::Default => None,
+        RetryAdvice::Default | RetryAdvice::Wait(_) => None,
         RetryAdvice::After(delay) => Some(delay.min(MAX_DELAY)),
     };
 
@@ -134,6 +135,9 @@ pub fn fail_attempt(
             }
             _ => verdict(Event::Released, JobState::Available, Duration::ZERO, None),
         },
+        Decision::Later if let RetryAdvice::Wait(wait) = advice => {
+            verdict(Event::Suspended, JobState::Suspended, wait.clamped().timeout, None)
+        }
         Decision::Later => {
             let delay = advised.unwrap_or_default().max(MIN_SNOOZE);
             verdict(Event::Snoozed, JobState::Scheduled, delay, None)
@@ -146,6 +150,7 @@ pub fn fail_attempt(
 mod tests {
     use super::*;
     use crate::state::next;
+    use crate::wait::{MAX_WAIT, Wait};
     use proptest::prelude::*;
 
     fn decide(class: FailureClass, attempts: u32, crashes: u32) -> Verdict {
@@ -209,6 +214,20 @@ mod tests {
         let verdict =
             fail_attempt(FailureClass::Snoozed, advice, Counters::default(), &policy, 0.0);
         assert_eq!((verdict.state, verdict.delay), (JobState::Scheduled, MIN_SNOOZE));
+    }
+
+    /// S39.
+    #[test]
+    fn a_wait_counts_nothing_and_has_bounds() {
+        let forever = Wait { timeout: Duration::MAX, callback: None };
+        let (before, policy) = (Counters { attempts: 3, crashes: 2 }, RetryPolicy::default());
+        let decide = |class| fail_attempt(class, RetryAdvice::Wait(forever), before, &policy, 0.0);
+        let verdict = decide(FailureClass::Snoozed);
+        assert_eq!((verdict.state, verdict.delay), (JobState::Suspended, MAX_WAIT));
+        assert_eq!(verdict.counters, before);
+        assert_eq!(next(JobState::Running, verdict.event), Ok(JobState::Suspended));
+        // Nothing but what the handler asked for in order puts a job aside.
+        assert_eq!(decide(FailureClass::Error).state, JobState::Dead);
     }
 
     #[test]

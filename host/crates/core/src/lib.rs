@@ -21,6 +21,7 @@ pub mod retry;
 pub mod settings;
 pub mod state;
 pub mod units;
+pub mod wait;
 
 /// A point on the database's clock.
 pub type Time = chrono::DateTime<chrono::Utc>;

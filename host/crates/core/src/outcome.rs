@@ -1,6 +1,7 @@
 //! How one attempt ended and what it used.
 
 use crate::class::FailureClass;
+use crate::wait::Wait;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub enum RetryAdvice {
     Default,
     /// After this delay.
     After(#[serde(with = "crate::units::duration")] Duration),
+    /// When somebody called back, or a time is over. Only of class `snoozed`.
+    Wait(Wait),
 }
 
 /// An attempt that ended without success.

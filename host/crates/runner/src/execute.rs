@@ -212,6 +212,7 @@ impl Executor {
             lease_until: self.inflight.lease_until(key),
             limits,
             last_checkpoint: claimed.checkpoint,
+            resumed: claimed.resumed,
             host: Arc::new(host),
         }
     }

@@ -377,6 +377,7 @@ mod tests {
             deadline: Instant::now() + PATIENCE,
             lease_until: Some(Instant::now() + PATIENCE),
             last_checkpoint: None,
+            resumed: None,
             host: Arc::new(Blocking(Mutex::new(gate))),
         }
     }

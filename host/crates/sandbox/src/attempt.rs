@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
+use cofferdam_core::wait::Resumption;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub struct Attempt {
     pub lease_until: Option<Instant>,
     /// What the last checkpoint of an earlier attempt kept.
     pub last_checkpoint: Option<Vec<u8>>,
+    /// How the job's last wait ended.
+    pub resumed: Option<Resumption>,
     /// Where logs, progress and checkpoints go.
     pub host: Arc<dyn AttemptHost>,
 }

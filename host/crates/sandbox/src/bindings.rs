@@ -17,5 +17,5 @@ mod generated {
 pub(crate) use generated::cofferdam::job::types::{
     self, JobError, JobInfo as GuestJobInfo, KindInfo as KindDescription, RetryAdvice,
 };
-pub(crate) use generated::cofferdam::job::{control, log};
+pub(crate) use generated::cofferdam::job::{control, jobs, log};
 pub(crate) use generated::{HandlerFull as Handler, HandlerFullPre as HandlerPre};

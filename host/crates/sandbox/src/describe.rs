@@ -40,6 +40,7 @@ pub(crate) fn attempt() -> Attempt {
         deadline: Instant::now() + DEADLINE,
         lease_until: None,
         last_checkpoint: None,
+        resumed: None,
         host: Arc::new(Nobody),
     }
 }

@@ -6,7 +6,7 @@ use crate::reject::Reject;
 pub const WIT_VERSION: &str = "0.1.0";
 
 const PACKAGE: &str = "cofferdam:job";
-const OUR_INTERFACES: [&str; 3] = ["types", "log", "control"];
+const OUR_INTERFACES: [&str; 4] = ["types", "log", "control", "jobs"];
 
 /// The part of WASI 0.2 that guests can link against.
 const WASI: [(&str, &[&str]); 5] = [
@@ -95,7 +95,7 @@ pub(crate) fn check(import: &str) -> Result<(), Reject> {
         if OUR_INTERFACES.contains(&interface.name) {
             return Ok(());
         }
-        return refuse("this host offers log and control of cofferdam:job");
+        return refuse("this host offers log, control and jobs of cofferdam:job");
     }
     let offered = WASI
         .iter()
@@ -136,7 +136,7 @@ mod tests {
             ("wasi:http/outgoing-handler@0.2.0", "HTTP"),
             ("wasi:cli/stdin@0.3.0", "WASI 0.2"),
             ("wasi:nn/graph@0.2.0", "wasi:cli"),
-            ("cofferdam:job/kv@0.1.0", "log and control"),
+            ("cofferdam:job/kv@0.1.0", "log, control and jobs"),
             ("acme:tools/hammer@1.0.0", "cofferdam:job and WASI"),
             ("hammer", "interface"),
         ] {

@@ -8,8 +8,9 @@ use crate::traps;
 use crate::vitals::Vitals;
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::history::MAX_MESSAGE;
-use cofferdam_core::outcome::Failure;
+use cofferdam_core::outcome::{Failure, RetryAdvice};
 use cofferdam_core::units::{format_duration, format_size};
+use cofferdam_core::wait::Wait;
 use std::any::Any;
 use thiserror::Error;
 use wasmtime::{OutOfMemory, PoolConcurrencyLimitError, Trap, WasmBacktrace, WasmtimeBug};
@@ -48,6 +49,11 @@ pub(crate) enum Stop {
     Deadline,
 }
 
+/// The guest put its job aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the job was put aside")]
+pub(crate) struct Suspended(pub(crate) Wait);
+
 /// The failure that an error of a guest's call amounts to.
 pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failed {
     let trace = error.downcast_ref::<WasmBacktrace>().map(Trace::from).unwrap_or_default();
@@ -62,6 +68,9 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
             Stop::Killed(reason) => killed(*reason),
             Stop::Deadline => deadline(vitals, "while it ran guest code"),
         };
+    }
+    if let Some(Suspended(wait)) = error.downcast_ref() {
+        return suspended(*wait);
     }
     if let Some(hit) = error.downcast_ref::<LimitHit>() {
         return limit(hit);
@@ -97,6 +106,17 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
             format!("a host call refused what the guest asked for: {root}"),
         ),
     }
+}
+
+fn suspended(wait: Wait) -> Failure {
+    let time = format_duration(wait.timeout);
+    let message = match wait.callback {
+        Some(_) => format!("the job waits for a callback, {time} at most"),
+        None => format!("the job sleeps for {time}"),
+    };
+    let mut failure = Failure::new(FailureClass::Snoozed, "suspended", message);
+    failure.advice = RetryAdvice::Wait(wait);
+    failure
 }
 
 fn limit(hit: &LimitHit) -> Failure {

@@ -29,9 +29,9 @@ pub(crate) async fn attempt(
 ) -> Result<Value, Failed> {
     let output = Collected::new(vitals.limits.output_bytes);
     let wasi = wasi(&prepared, &attempt, &vitals, &output);
-    let Attempt { info, input, last_checkpoint, host, .. } = attempt;
+    let Attempt { info, input, last_checkpoint, resumed, host, .. } = attempt;
     let memory = prepared.max_memory_bytes();
-    let state = State::new(wasi, Arc::clone(&vitals), host, memory, last_checkpoint);
+    let state = State::new(wasi, Arc::clone(&vitals), host, memory, last_checkpoint, resumed);
     let mut store = store(prepared.engine(), state).map_err(failed(&vitals, Phase::Starting))?;
     let result = call(&prepared, &mut store, info, &input, &output, &vitals).await;
     read_fuel(&store, &vitals);
@@ -74,7 +74,7 @@ pub(crate) async fn describe(
     let output = Collected::new(0);
     let wasi = wasi(&prepared, &attempt, &vitals, &output);
     let memory = prepared.max_memory_bytes();
-    let state = State::new(wasi, Arc::clone(&vitals), attempt.host, memory, None);
+    let state = State::new(wasi, Arc::clone(&vitals), attempt.host, memory, None, None);
     let mut store = store(prepared.engine(), state).map_err(failed(&vitals, Phase::Starting))?;
     match prepared.entry() {
         Entry::Handler(pre) => {

@@ -3,6 +3,7 @@
 use crate::attempt::AttemptHost;
 use crate::limiter::{Limiter, MAX_RESOURCES};
 use crate::vitals::Vitals;
+use cofferdam_core::wait::{CallbackToken, Resumption};
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -16,6 +17,10 @@ pub(crate) struct State {
     pub(crate) host: Arc<dyn AttemptHost>,
     /// What `last-checkpoint` answers.
     pub(crate) checkpoint: Option<Vec<u8>>,
+    /// What `resumed` answers.
+    pub(crate) resumed: Option<Resumption>,
+    /// The last token that the guest was given.
+    pub(crate) callback: Option<CallbackToken>,
 }
 
 impl State {
@@ -25,11 +30,12 @@ impl State {
         host: Arc<dyn AttemptHost>,
         most_memory: u64,
         checkpoint: Option<Vec<u8>>,
+        resumed: Option<Resumption>,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_RESOURCES);
         let limiter = Limiter::new(Arc::clone(&vitals), most_memory);
-        Self { wasi, table, limiter, vitals, host, checkpoint }
+        Self { wasi, table, limiter, vitals, host, checkpoint, resumed, callback: None }
     }
 }
 

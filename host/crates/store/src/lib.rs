@@ -4,7 +4,7 @@
 //! in one statement or one transaction, in batches, fenced by the lease; what becomes of a job is
 //! decided in `cofferdam-core` and handed in.
 
-pub mod cluster;
+mod cluster;
 pub mod jobs;
 pub mod leader;
 pub mod logs;
@@ -17,6 +17,7 @@ pub mod settings;
 pub mod sweeps;
 pub mod workers;
 
+mod bounded;
 mod convert;
 mod error;
 mod listen;

@@ -3,6 +3,7 @@
 //! Attempts and logs leave with their partition. So do ends, but their jobs, which hold the inputs,
 //! are deleted first, in batches. Dead letters are kept by a retention of their own.
 
+use crate::bounded;
 use crate::convert::{length, millis, unsigned};
 use crate::error::{StoreError, sqlstate};
 use crate::store::Store;
@@ -91,7 +92,8 @@ impl Store {
             .await?;
         let mut dropped = 0;
         for partition in partitions {
-            match self.drop_partition(table, &partition).await {
+            let dropping = self.drop_partition(table, &partition);
+            match bounded::answered(self.patience(), dropping).await {
                 Ok(true) => dropped += 1,
                 Ok(false) => {}
                 Err(error) if sqlstate(&error).as_deref() == Some(LOCK_NOT_AVAILABLE) => {

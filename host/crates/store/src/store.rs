@@ -1,5 +1,6 @@
 //! The handle that everything else hangs on.
 
+use crate::bounded::{self, Bounded};
 use crate::error::StoreError;
 use crate::jobs::EnqueueSql;
 use crate::settings::{SchemaName, StoreSettings};
@@ -8,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, Postgres, Transaction};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A pool of connections to one installation's schema. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +35,9 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(settings.max_connections)
             .acquire_timeout(settings.acquire_timeout)
+            .test_before_acquire(false)
+            .before_acquire(bounded::on_acquire)
+            .after_release(bounded::on_release)
             .connect_lazy_with(options.clone());
         let enqueue = EnqueueSql::new(&schema);
         let settings = settings.clone();
@@ -60,8 +65,23 @@ impl Store {
         &self.inner.schema
     }
 
-    pub(crate) fn pool(&self) -> &PgPool {
-        &self.inner.pool
+    /// The pool, for single statements.
+    pub(crate) fn pool(&self) -> Bounded<'_> {
+        Bounded { pool: &self.inner.pool, within: self.patience() }
+    }
+
+    /// How long the answer to a statement, or to a transaction of a few, is waited for.
+    pub(crate) fn patience(&self) -> Duration {
+        bounded::patience(self.inner.settings.statement_timeout)
+    }
+
+    /// Waits for a short transaction no longer than for a single statement. What is given up is
+    /// rolled back, at the latest when Postgres notices that nobody is there.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        bounded::in_time(self.patience(), work).await
     }
 
     /// The channel of this installation's notifications.
@@ -74,7 +94,17 @@ impl Store {
     }
 
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        Ok(self.inner.pool.begin().await?)
+        let pool = &self.inner.pool;
+        let within = self.inner.settings.acquire_timeout.saturating_add(self.patience());
+        bounded::in_time(within, async { Ok(pool.begin().await?) }).await
+    }
+
+    /// Commits. When no answer comes, it may have happened or not.
+    pub(crate) async fn commit(
+        &self,
+        transaction: Transaction<'static, Postgres>,
+    ) -> Result<(), StoreError> {
+        self.in_time(async { Ok(transaction.commit().await?) }).await
     }
 
     /// A connection of the caller's own, outside of the pool.

@@ -108,6 +108,7 @@ impl Case {
             limits: self.limits.clone(),
             lease_until: self.lease.map(|lease| now + lease),
             last_checkpoint: self.checkpoint.clone(),
+            resumed: None,
             host: Arc::clone(&self.host) as _,
         }
     }

@@ -1,5 +1,6 @@
 //! The handlers, one file a resource. [`crate::router`] says where they are.
 
+pub(crate) mod callbacks;
 pub(crate) mod cluster;
 pub(crate) mod dlq;
 pub(crate) mod docs;

@@ -8,6 +8,7 @@
 //! that were measured are numbers of bytes, and times are RFC 3339 in UTC. Requests refuse
 //! fields that they do not know; responses may grow some.
 
+mod callbacks;
 mod cluster;
 mod dlq;
 mod info;
@@ -22,6 +23,7 @@ mod schema;
 mod submit;
 mod workers;
 
+pub use callbacks::CallbackAnswer;
 pub use cluster::{ClusterView, LeaderView, OrphanView, SweepView};
 pub use dlq::{DlqDetail, DlqQuery, DlqView, PurgeBody, Purged, Retried, RetryAllBody};
 pub use info::Info;

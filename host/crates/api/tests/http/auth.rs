@@ -26,14 +26,22 @@ fn operations() -> Vec<(Method, String, bool)> {
 }
 
 #[tokio::test]
-async fn every_operation_but_the_probes_demands_the_token() {
+async fn every_operation_but_probes_and_callbacks_demands_the_token() {
     // given a server with a token
     let api = Api::with_token(TOKEN).await;
     let mut closed = 0;
     for (method, path, open) in operations() {
         if open {
-            assert!(["/healthz", "/readyz"].contains(&path.as_str()), "{path} is open");
-            assert_eq!(api.get(&path).await.status, StatusCode::OK);
+            match path.as_str() {
+                "/healthz" | "/readyz" => {
+                    assert_eq!(api.get(&path).await.status, StatusCode::OK);
+                }
+                // Its token is in the path, and this one is none.
+                "/api/v1/callbacks/{token}" => {
+                    api.post("/api/v1/callbacks/none", "").await.problem(400, "bad-token");
+                }
+                _ => panic!("{path} is open"),
+            }
             continue;
         }
         closed += 1;

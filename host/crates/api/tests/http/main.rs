@@ -9,6 +9,7 @@
 
 mod auth;
 mod bad_input;
+mod callbacks;
 mod cluster;
 mod dead_letters;
 mod jobs;

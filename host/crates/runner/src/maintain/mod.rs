@@ -13,6 +13,7 @@ mod prune;
 mod registry;
 mod rescue;
 mod sweep;
+mod waits;
 
 pub use rescue::evict;
 
@@ -42,6 +43,9 @@ const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often jobs of versions in quarantine are looked at.
 const HELD_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often waits are looked for that are over: as late as this a job may be told so.
+const WAIT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often the register of workers is tidied up.
 const REGISTRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -83,6 +87,7 @@ pub(crate) fn start(
         promote::run_once(&store).await
     });
     sweeper.start("held", HELD_INTERVAL, |store| async move { held::run_once(&store).await });
+    sweeper.start("waits", WAIT_INTERVAL, |store| async move { waits::run_once(&store).await });
     sweeper.start("registry", REGISTRY_INTERVAL, move |store| async move {
         registry::run_once(&store, grace).await
     });

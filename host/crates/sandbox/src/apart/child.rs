@@ -219,7 +219,8 @@ fn start(set_up: &SetUp) -> Result<Sandbox, String> {
 
 /// The attempt as it was sent.
 fn attempt(start: Start, mut body: Bytes, host: Arc<Forward>) -> Result<Attempt, Gone> {
-    let Start { info, args, env, limits, deadline, lease, input_bytes, checkpoint } = start;
+    let Start { info, args, env, limits, deadline, lease, input_bytes, checkpoint, resumed } =
+        start;
     if input_bytes > body.len() {
         return Err(ServeError::Protocol("the input is cut off".to_owned()).into());
     }
@@ -233,6 +234,7 @@ fn attempt(start: Start, mut body: Bytes, host: Arc<Forward>) -> Result<Attempt,
         deadline: after(deadline),
         lease_until: lease.map(after),
         last_checkpoint: checkpoint.then(|| body.into()),
+        resumed,
         host,
     })
 }

@@ -11,6 +11,7 @@ use cofferdam_core::class::FailureClass;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
+use cofferdam_core::wait::Resumption;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(super) struct Start {
     pub(super) input_bytes: usize,
     /// Whether the rest of the body is a checkpoint.
     pub(super) checkpoint: bool,
+    /// How the job's last wait ended. Bytes of a callback are few enough for a header.
+    pub(super) resumed: Option<Resumption>,
 }
 
 /// From the child to the parent.
@@ -211,6 +214,7 @@ mod tests {
             lease: Some(Duration::ZERO),
             input_bytes: 7,
             checkpoint: true,
+            resumed: Some(Resumption::CalledBack(vec![0, 255])),
         };
         // when it is sent
         let ToChild::Start(came) = back(&ToChild::Start(Box::new(start))) else {
@@ -220,6 +224,7 @@ mod tests {
         assert_eq!(came.info.metadata, [("k".to_owned(), "\u{0}\"é".to_owned())]);
         assert_eq!((came.info.attempt, came.info.deadline_ms), (2, u64::MAX));
         assert_eq!(came.limits, Limits::default());
+        assert_eq!(came.resumed, Some(Resumption::CalledBack(vec![0, 255])));
         assert_eq!(came.deadline, Duration::from_nanos(1_234_567_891));
         assert_eq!(
             (came.lease, came.input_bytes, came.checkpoint),

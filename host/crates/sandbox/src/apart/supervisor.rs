@@ -278,7 +278,7 @@ impl Supervisor<'_> {
         self.clocks.prepared(now);
         self.chatter = Chatter::new(Arc::clone(&self.host), &self.limits, now);
         self.renewals = self.reins.renewals();
-        let Attempt { info, input, args, env, limits, last_checkpoint, .. } = *attempt;
+        let Attempt { info, input, args, env, limits, last_checkpoint, resumed, .. } = *attempt;
         let start = Start {
             info,
             args,
@@ -288,6 +288,7 @@ impl Supervisor<'_> {
             lease: self.leased.then(|| self.lease_left(now)),
             input_bytes: input.len(),
             checkpoint: last_checkpoint.is_some(),
+            resumed,
         };
         let body = vec![input.into(), last_checkpoint.unwrap_or_default().into()];
         self.tell(&ToChild::Start(Box::new(start)), body)

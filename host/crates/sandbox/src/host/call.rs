@@ -10,16 +10,18 @@ pub(crate) enum HostCall {
     Progress,
     Checkpoint,
     ExtendDeadline,
+    SuspendUntil,
     Stdout,
     Stderr,
 }
 
 impl HostCall {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Log,
         Self::Progress,
         Self::Checkpoint,
         Self::ExtendDeadline,
+        Self::SuspendUntil,
         Self::Stdout,
         Self::Stderr,
     ];
@@ -31,6 +33,7 @@ impl HostCall {
             Self::Progress => "cofferdam:job/control.progress",
             Self::Checkpoint => "cofferdam:job/control.checkpoint",
             Self::ExtendDeadline => "cofferdam:job/control.extend-deadline",
+            Self::SuspendUntil => "cofferdam:job/jobs.suspend-until",
             Self::Stdout => "wasi:cli/stdout",
             Self::Stderr => "wasi:cli/stderr",
         }

@@ -2,6 +2,7 @@
 
 mod call;
 mod control;
+mod jobs;
 mod log;
 
 pub(crate) use call::{CallCell, HostCall};

@@ -26,3 +26,5 @@ mod settings;
 mod stuck;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod waits;

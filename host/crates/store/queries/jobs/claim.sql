@@ -142,6 +142,8 @@ SELECT work.*,
        t.name AS tenant,
        q.name AS queue,
        checkpoint.bytes AS checkpoint,
+       checkpoint.resumed_at,
+       checkpoint.answer,
        now() AS claimed_at,
        (SELECT count(*) FROM chosen) AS chosen,
        ARRAY(

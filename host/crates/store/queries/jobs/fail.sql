@@ -12,6 +12,7 @@
 -- $19       the channel to notify
 -- $20       how many errors a dead letter keeps
 -- $21, $22  how many bytes and how many lines of log it keeps; of zero lines, nothing is read
+-- $23       hash of the callback that it waits for, for `suspended`
 --
 -- Index: the primary key of `leases`; `attempts` and `job_logs` by job, for dead letters only.
 -- A cancel that was asked for wins over every verdict.
@@ -19,10 +20,10 @@ WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::integer[],
                          $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[],
                          $12::text[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-                         $17::bigint[], $18::bigint[])
+                         $17::bigint[], $18::bigint[], $23::bytea[])
              AS g (job_id, run_lease, state, delay_ms, attempts, crashes, reason, class, code,
                    message, backtrace, fuel, cpu_micros, wall_micros, peak_memory_bytes, log_bytes,
-                   output_bytes)
+                   output_bytes, token_hash)
 ),
 taken AS (
     DELETE FROM leases AS l
@@ -35,7 +36,8 @@ taken AS (
               CASE WHEN l.cancel_cause IS NULL THEN g.state ELSE 'cancelled' END AS state,
               COALESCE(l.cancel_cause, 'user') AS cancel_cause,
               g.delay_ms, g.attempts, g.crashes, g.reason, g.class, g.code, g.message, g.backtrace,
-              g.fuel, g.cpu_micros, g.wall_micros, g.peak_memory_bytes, g.log_bytes, g.output_bytes
+              g.fuel, g.cpu_micros, g.wall_micros, g.peak_memory_bytes, g.log_bytes, g.output_bytes,
+              g.token_hash
 ),
 recorded AS (
     INSERT INTO attempts (job_id, tenant_id, run_lease, attempt, worker_id, version_id, started_at,
@@ -66,6 +68,15 @@ later AS (
            now() + delay_ms * INTERVAL '1 millisecond', state, run_lease, attempts, crashes
     FROM taken
     WHERE state IN ('scheduled', 'retryable')
+),
+put_aside AS (
+    INSERT INTO suspended (job_id, tenant_id, queue_id, priority, token_hash, timeout_at, worker_id,
+                           version_id, run_lease, attempts, crashes)
+    SELECT job_id, tenant_id, queue_id, priority, token_hash,
+           now() + delay_ms * INTERVAL '1 millisecond', worker_id, version_id, run_lease, attempts,
+           crashes
+    FROM taken
+    WHERE state = 'suspended'
 ),
 cancelled AS (
     INSERT INTO ended (job_id, tenant_id, queue_id, priority, state, cause, finished_at, started_at,

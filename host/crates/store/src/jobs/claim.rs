@@ -15,6 +15,7 @@ use cofferdam_core::module::{Digest, VersionName, World};
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
 use cofferdam_core::settings::KindSettings;
+use cofferdam_core::wait::Resumption;
 use serde_json::Value;
 use sqlx::types::Json;
 use std::collections::BTreeSet;
@@ -94,6 +95,8 @@ pub struct Claimed {
     pub payload: Vec<u8>,
     /// What the last checkpoint of an earlier attempt kept.
     pub checkpoint: Option<Vec<u8>>,
+    /// How the job's last wait ended.
+    pub resumed: Option<Resumption>,
     /// How long this attempt may take, as the lease has it.
     pub deadline: Duration,
     /// When the claim was sent, on this process's clock: the database counts heartbeat and
@@ -126,6 +129,8 @@ struct Row {
     tenant: String,
     queue: String,
     checkpoint: Option<Vec<u8>>,
+    resumed_at: Option<Time>,
+    answer: Option<Vec<u8>>,
     claimed_at: Time,
     chosen: i64,
     held: bool,
@@ -176,6 +181,10 @@ impl Row {
             options: from_json("job's options", self.options)?,
             payload: self.payload,
             checkpoint: self.checkpoint,
+            resumed: self.resumed_at.map(|_| match self.answer {
+                Some(answer) => Resumption::CalledBack(answer),
+                None => Resumption::TimedOut,
+            }),
             deadline: duration(self.deadline_ms),
             sent,
             tenant_name: self.tenant,
@@ -243,7 +252,7 @@ impl Store {
         let mut connection = self.pool().acquire().await?;
         let started = Instant::now();
         let keys = if from_head { KeyArrays::default() } else { cursor.keys() };
-        let rows: Vec<Row> = sqlx::query_as(CLAIM)
+        let claiming = sqlx::query_as(CLAIM)
             .bind(request.worker.as_uuid())
             .bind(queue_names(request))
             .bind(length(room))
@@ -256,8 +265,8 @@ impl Store {
             .bind(keys.run_at)
             .bind(keys.jobs)
             .bind(length(MAX_KNOWN_LANES))
-            .fetch_all(&mut *connection)
-            .await?;
+            .fetch_all(&mut *connection);
+        let rows: Vec<Row> = self.in_time(async { Ok(claiming.await?) }).await?;
         drop(connection);
         cursor.took(started, Instant::now(), from_head);
         let chosen = rows.first().map_or(0, |row| row.chosen);

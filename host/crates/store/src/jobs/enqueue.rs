@@ -80,8 +80,8 @@ impl Store {
             return Ok(vec![enqueued]);
         }
         let mut transaction = self.begin().await?;
-        let enqueued = enqueue(&mut transaction, self.enqueue_sql(), jobs).await?;
-        transaction.commit().await?;
+        let enqueued = self.in_time(enqueue(&mut transaction, self.enqueue_sql(), jobs)).await?;
+        self.commit(transaction).await?;
         Ok(enqueued)
     }
 
@@ -89,7 +89,7 @@ impl Store {
     /// spares two round trips. `None`: nothing was added, there is more to it.
     async fn enqueue_one(&self, job: &EnqueueJob) -> Result<Option<Enqueued>, StoreError> {
         let mut connection = self.pool().acquire().await?;
-        let states = insert(&mut connection, self.enqueue_sql(), &[job]).await?;
+        let states = self.in_time(insert(&mut connection, self.enqueue_sql(), &[job])).await?;
         let added = |state: &JobState| Enqueued { id: job.id, created: true, state: *state };
         Ok(states.get(&job.id).map(added))
     }

@@ -1,7 +1,7 @@
 //! Outcomes of attempts.
 
 use super::quarantine::judge;
-use super::settle::{Extent, Settled, settle, settle_apart};
+use super::settle::{Extent, Settled, settle};
 use crate::error::StoreError;
 use crate::store::Store;
 use cofferdam_core::fail::Verdict;
@@ -71,10 +71,16 @@ impl Store {
     ) -> Result<Settled, StoreError> {
         let batch: Vec<&Finish> = batch.iter().collect();
         let mut transaction = self.begin().await?;
-        match settle(&mut transaction, self.channel(), Some(worker), &batch, Extent::Full).await {
+        let at_once = async {
+            let channel = self.channel();
+            let settled =
+                settle(&mut transaction, channel, Some(worker), &batch, Extent::Full).await?;
+            judge(&mut transaction, &batch, &settled).await?;
+            Ok(settled)
+        };
+        match self.in_time(at_once).await {
             Ok(settled) => {
-                judge(&mut transaction, &batch, &settled).await?;
-                transaction.commit().await?;
+                self.commit(transaction).await?;
                 return Ok(settled);
             }
             Err(error) if error.is_transient() => return Err(error),
@@ -87,9 +93,9 @@ impl Store {
             }
         }
         let mut transaction = self.begin().await?;
-        let settled = settle_apart(&mut transaction, self.channel(), Some(worker), &batch).await?;
-        judge(&mut transaction, &batch, &settled).await?;
-        transaction.commit().await?;
+        let settled = self.settle_apart(&mut transaction, Some(worker), &batch).await?;
+        self.in_time(judge(&mut transaction, &batch, &settled)).await?;
+        self.commit(transaction).await?;
         Ok(settled)
     }
 }

@@ -1,7 +1,7 @@
 //! Jobs, from the submission to the end and back.
 //!
 //! In the order of a job's life: `enqueue` -> `promote` -> `claim` -> `heartbeat` -> `finish`; and
-//! where that line breaks, `rescue`, `cancel`, `hold`, `revive`. The rest reads.
+//! where that line breaks or waits, `rescue`, `cancel`, `hold`, `suspended`, `revive`. The rest reads.
 
 mod attempt;
 mod cancel;
@@ -20,6 +20,7 @@ mod rescue;
 mod revive;
 mod settle;
 mod states;
+mod suspended;
 
 pub use attempt::Progress;
 pub use cancel::Cancel;

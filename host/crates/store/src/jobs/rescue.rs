@@ -1,7 +1,6 @@
 //! Leases whose worker does not end them.
 
 use super::finish::{Finish, FinishEnd};
-use super::settle::settle_apart;
 use crate::convert::{count, duration, from_json, length, millis};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -174,7 +173,7 @@ impl Store {
         decide: &(dyn Fn(&LostLease) -> Verdict + Sync),
     ) -> Result<Rescued, StoreError> {
         let mut transaction = self.begin().await?;
-        let rows = kind.lock(&mut transaction, after, limit).await?;
+        let rows = self.in_time(kind.lock(&mut transaction, after, limit)).await?;
         let Some(last) = rows.last().map(|row| JobId::from_uuid(row.job_id)) else {
             return Ok(Rescued::default());
         };
@@ -189,8 +188,8 @@ impl Store {
             batch.push(Finish { key: lease.key, end, usage: Usage::default() });
         }
         let batch: Vec<_> = batch.iter().collect();
-        let settled = settle_apart(&mut transaction, self.channel(), None, &batch).await?;
-        transaction.commit().await?;
+        let settled = self.settle_apart(&mut transaction, None, &batch).await?;
+        self.commit(transaction).await?;
         let recovery = settled.keys().filter_map(|key| silent.get(key).copied()).collect();
         Ok(Rescued { seen, ended: settled.len(), last: Some(last), recovery })
     }

@@ -4,10 +4,11 @@ use super::finish::{Finish, FinishEnd};
 use super::heartbeat::key_arrays;
 use crate::convert::{UsageArrays, integer, millis, parse};
 use crate::error::StoreError;
+use crate::store::Store;
 use cofferdam_core::fail::{Exhausted, Verdict};
 use cofferdam_core::history::{bounded, bounded_text};
 use cofferdam_core::ids::{JobId, LeaseKey, WorkerId};
-use cofferdam_core::outcome::{Failure, Usage};
+use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
 use cofferdam_core::state::JobState;
 use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 use std::collections::HashMap;
@@ -113,48 +114,51 @@ pub(super) async fn settle(
     Ok(settled)
 }
 
-/// Ends attempts apart from each other as far as it takes to leave out those that the database
-/// refuses: a batch that fails is halved, and each half tried behind a savepoint of its own. What
-/// is refused alone and in full is tried once more without detail.
-///
-/// Fails when the database is away, or when it is too much for it throughout.
-pub(super) async fn settle_apart(
-    transaction: &mut Transaction<'_, Postgres>,
-    channel: &str,
-    worker: Option<WorkerId>,
-    batch: &[&Finish],
-) -> Result<Settled, StoreError> {
-    let mut settled = Settled::new();
-    let mut parts = vec![(batch, Extent::Full)];
-    let mut overloads = 0;
-    while let Some((part, extent)) = parts.pop() {
-        let error = match settle_undoably(transaction, channel, worker, part, extent).await? {
-            Ok(some) => {
-                settled.extend(some);
-                continue;
+impl Store {
+    /// Ends attempts apart from each other as far as it takes to leave out those that the database
+    /// refuses: a batch that fails is halved, and each half tried behind a savepoint of its own. What
+    /// is refused alone and in full is tried once more without detail.
+    ///
+    /// Fails when the database is away, or when it is too much for it throughout.
+    pub(super) async fn settle_apart(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        worker: Option<WorkerId>,
+        batch: &[&Finish],
+    ) -> Result<Settled, StoreError> {
+        let mut settled = Settled::new();
+        let mut parts = vec![(batch, Extent::Full)];
+        let mut overloads = 0;
+        while let Some((part, extent)) = parts.pop() {
+            let trying = settle_undoably(transaction, self.channel(), worker, part, extent);
+            let error = match self.in_time(trying).await? {
+                Ok(some) => {
+                    settled.extend(some);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            overloads += usize::from(error.is_overload());
+            if overloads > MAX_OVERLOADS {
+                return Err(error);
             }
-            Err(error) => error,
-        };
-        overloads += usize::from(error.is_overload());
-        if overloads > MAX_OVERLOADS {
-            return Err(error);
+            match part {
+                [] => {}
+                [one] if extent == Extent::Full && matches!(one.end, FinishEnd::Failed { .. }) => {
+                    log_refused(one, &error, "the outcome is refused in full");
+                    parts.push((part, Extent::Bare));
+                }
+                // Nothing else is at stake: whoever asked may know when to try again.
+                [_] if batch.len() == 1 && error.is_overload() => return Err(error),
+                [one] => log_refused(one, &error, "the outcome is refused"),
+                many => {
+                    let (front, back) = many.split_at(many.len() / 2);
+                    parts.extend([(back, extent), (front, extent)]);
+                }
+            }
         }
-        match part {
-            [] => {}
-            [one] if extent == Extent::Full && matches!(one.end, FinishEnd::Failed { .. }) => {
-                log_refused(one, &error, "the outcome is refused in full");
-                parts.push((part, Extent::Bare));
-            }
-            // Nothing else is at stake: whoever asked may know when to try again.
-            [_] if batch.len() == 1 && error.is_overload() => return Err(error),
-            [one] => log_refused(one, &error, "the outcome is refused"),
-            many => {
-                let (front, back) = many.split_at(many.len() / 2);
-                parts.extend([(back, extent), (front, extent)]);
-            }
-        }
+        Ok(settled)
     }
-    Ok(settled)
 }
 
 /// Ends attempts behind a savepoint. The inner error is of what was undone; after the outer one
@@ -241,6 +245,10 @@ async fn fail(
     let reason = |end: &Failed<'_>| end.verdict.exhausted.map(Exhausted::as_str);
     let attempts = |end: &Failed<'_>| integer(end.verdict.counters.attempts);
     let crashes = |end: &Failed<'_>| integer(end.verdict.counters.crashes);
+    let callback = |end: &Failed<'_>| match &end.failure.advice {
+        RetryAdvice::Wait(wait) => wait.callback.map(|hash| hash.as_bytes().to_vec()),
+        RetryAdvice::Default | RetryAdvice::After(_) => None,
+    };
     let rows: Vec<(Uuid, i64, String, i64)> = sqlx::query_as(FAIL)
         .bind(worker.map(WorkerId::as_uuid))
         .bind(jobs)
@@ -264,6 +272,7 @@ async fn fail(
         .bind(errors)
         .bind(log_bytes)
         .bind(log_lines)
+        .bind(failed.iter().map(callback).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
     collect(rows.into_iter().map(|(job, run_lease, state, _)| (job, run_lease, state)).collect())

@@ -1,11 +1,11 @@
 //! Where jobs are, and their bytes.
 
+use crate::bounded::Bounded;
 use crate::convert::parse;
 use crate::error::StoreError;
 use crate::store::Store;
 use cofferdam_core::ids::{JobId, TenantId};
 use cofferdam_core::state::JobState;
-use sqlx::postgres::PgPool;
 use uuid::Uuid;
 
 const STATES: &str =
@@ -60,7 +60,7 @@ impl Store {
 }
 
 async fn bytes(
-    pool: &PgPool,
+    pool: Bounded<'_>,
     sql: &'static str,
     tenant: TenantId,
     job: JobId,

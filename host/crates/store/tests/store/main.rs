@@ -50,6 +50,8 @@ mod restart;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod suspended;
+#[cfg(test)]
 mod sweeps;
 #[cfg(test)]
 mod workers;

@@ -8,7 +8,6 @@ use cofferdam_core::ids::{JobId, WorkerId};
 use cofferdam_core::outcome::{Failure, RetryAdvice};
 use cofferdam_core::state::JobState;
 use cofferdam_store::{Cancel, ClaimCursor, Claimed, Finish, FinishEnd, StoreError, VersionDetail};
-use sqlx::AssertSqlSafe;
 
 /// An attempt that took its process with it.
 fn death(claimed: &Claimed) -> Finish {
@@ -307,27 +306,5 @@ async fn a_job_in_quarantine_is_listed_needed_and_can_be_cancelled() {
     }
     assert_eq!(house.db.count("held").await, 0);
     house.store.delete_module(TENANT, &module("images")).await.unwrap();
-    house.assert_one_place().await;
-}
-
-/// The tables are laid before anything writes to this one; what reads it is ready.
-#[tokio::test]
-async fn a_suspended_job_is_shown_needed_and_can_be_cancelled() {
-    let house = House::new().await;
-    let key = house.running(worker()).await;
-    let moved = format!(
-        "WITH lease AS (DELETE FROM leases WHERE job_id = '{}' RETURNING *) \
-         INSERT INTO suspended (job_id, tenant_id, queue_id, token_hash, timeout_at, worker_id, \
-                                version_id, run_lease, attempts, crashes, priority) \
-         SELECT job_id, tenant_id, queue_id, sha256('token'), now() + INTERVAL '1 hour', \
-                worker_id, version_id, run_lease, attempts, crashes, priority FROM lease",
-        key.job
-    );
-    sqlx::raw_sql(AssertSqlSafe(moved)).execute(&mut house.db.connection().await).await.unwrap();
-
-    assert_eq!(house.detail(key.job).await.state, JobState::Suspended);
-    let version = house.store.delete_version(TENANT, &module("images"), &version_name("1")).await;
-    assert!(matches!(version, Err(StoreError::InUse { .. })));
-    assert_eq!(house.store.cancel(TENANT, key.job).await.unwrap(), Cancel::Cancelled);
     house.assert_one_place().await;
 }

@@ -41,6 +41,7 @@ pub(crate) fn attempt_for(host: &Arc<Recorder>, input: &[u8]) -> Attempt {
         deadline: Instant::now() + PATIENCE,
         lease_until: None,
         last_checkpoint: None,
+        resumed: None,
         host: Arc::clone(host) as _,
     }
 }
