@@ -6,12 +6,14 @@
 
 use std::time::Duration;
 
-/// How often a worker looks after its session, and the leader after everybody's: at most, see
+/// How long a worker's session is left alone, and by the leader everybody's: at most, see
 /// [`watch_interval`].
 pub const MAX_WATCH_INTERVAL: Duration = Duration::from_millis(500);
-/// How often the leader rescues the leases of workers that have been gone for long enough.
+/// How often the leader rescues the leases of workers that have been gone for long enough. Short,
+/// because it is the last step of the fast path, and there is nothing to read while nobody is gone.
 pub const CRASH_INTERVAL: Duration = Duration::from_millis(250);
-/// How often a worker that does not lead looks whether it could.
+/// How often a worker that does not lead looks whether it could. Bounds, with the time that it takes
+/// Postgres to notice a dead process, how long nobody leads after a leader was killed.
 pub const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the leader looks for leases whose worker is not registered.
 pub const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
@@ -170,6 +172,13 @@ impl RecoveryBounds {
             },
         }
     }
+}
+
+/// How long to wait until the next heartbeat. `random` is uniform in `0.0..1.0`; the caller owns the
+/// randomness.
+pub fn next_beat(interval: Duration, random: f64) -> Duration {
+    let jitter = interval / 100 * BEAT_JITTER_PERCENT;
+    interval.saturating_sub(jitter).saturating_add(jitter.mul_f64(2.0 * random.clamp(0.0, 1.0)))
 }
 
 /// The longest wait between two heartbeats.

@@ -5,6 +5,7 @@ use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::maintain::Leading;
 use crate::stop::{Stop, StopReason};
+use cofferdam_core::bounds::watch_interval;
 use cofferdam_sandbox::Sandbox;
 use cofferdam_store::{Presence, Store, StoreError, WorkerRow};
 use std::sync::Arc;
@@ -12,10 +13,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-/// How often the session is looked after, at least: how soon a worker notices that it lost it, and
-/// a leader that somebody else lost theirs.
-const MAX_PERIOD: Duration = Duration::from_millis(500);
 
 /// How often the registration is renewed when nothing changes. Each renewal proves the session.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
@@ -122,10 +119,7 @@ impl Told {
 impl Keeper {
     /// Looks after the session until `stop`, which comes after the last attempt has ended.
     pub(crate) async fn run(&self, mut session: Presence, stop: CancellationToken) {
-        let period = match self.crash_grace {
-            Duration::ZERO => MAX_PERIOD,
-            grace => MAX_PERIOD.min(grace / 4),
-        };
+        let period = watch_interval(self.crash_grace);
         let mut told =
             Some(Told { at: Instant::now(), row: self.registration.now(), locked: true });
         let mut lost = false;
