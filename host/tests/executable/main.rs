@@ -22,3 +22,4 @@ mod recovery_page;
 mod restart;
 mod settings;
 mod support;
+mod suspects;
