@@ -12,6 +12,7 @@ mod bad_input;
 mod cluster;
 mod command_line;
 mod crashes;
+mod disk_full;
 mod drain;
 mod evict;
 mod gives_up;
