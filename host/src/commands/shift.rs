@@ -10,6 +10,7 @@ use cofferdam_core::ids::WorkerId;
 use cofferdam_core::units::format_duration;
 use cofferdam_runner::{Modules, StopReason, Worker, WorkerSettings};
 use cofferdam_store::Store;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long to wait until an evicted worker is started anew that could not be.
@@ -31,9 +32,7 @@ impl Shift {
         modules: Modules,
         printer: Printer,
     ) -> Result<Self> {
-        let executable = std::env::current_exe().map_err(|error| {
-            CommandError::failed("cannot find the executable of this process").caused_by(&error)
-        })?;
+        let executable = executable()?;
         let give_up = if printer.is_json() { role::give_up_in_json } else { role::give_up };
         let settings =
             WorkerSettings { alone: Some(executable), give_up: Some(give_up), ..settings };
@@ -139,6 +138,18 @@ impl Shift {
         }
         worker.drain(grace, signals.hurry.clone()).await;
     }
+}
+
+/// What runs here, for processes that do the same. The kernel's own link leads to it even when the
+/// file at its path is another one by now, as after an upgrade.
+fn executable() -> Result<PathBuf> {
+    let link = Path::new("/proc/self/exe");
+    if link.exists() {
+        return Ok(link.to_owned());
+    }
+    std::env::current_exe().map_err(|error| {
+        CommandError::failed("cannot find the executable of this process").caused_by(&error)
+    })
 }
 
 /// A worker that stops because a part of it ended on its own.

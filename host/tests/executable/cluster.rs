@@ -108,8 +108,8 @@ fn doctor_explains_the_bounds_with_their_formulas() {
     let said = finish(&mut command);
     let text = said.text();
     for part in [
-        "10s..11s250ms",
-        "crash_grace .. + 2 x 500ms + 250ms",
+        "10s..10s875ms",
+        "crash_grace .. + 500ms + 125ms + 250ms",
         "1m30s..2m",
         "heartbeat_staleness .. + rescue_interval",
         "the leader freezes or is cut off: another one leads",

@@ -68,7 +68,12 @@ impl std::fmt::Display for Said {
 
 /// The executable in an environment without settings of ours, and without a server.
 pub(crate) fn bare() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cofferdam"));
+    bare_at(Path::new(env!("CARGO_BIN_EXE_cofferdam")))
+}
+
+/// The same of an executable elsewhere.
+pub(crate) fn bare_at(executable: &Path) -> Command {
+    let mut command = Command::new(executable);
     for (name, _) in std::env::vars_os() {
         let ours = name.to_string_lossy().starts_with("COFFERDAM_");
         if ours || name == "DATABASE_URL" || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
@@ -252,7 +257,11 @@ pub(crate) fn server(database_url: &str) -> Process {
 
 /// A worker on a database of the test, to be started when its settings are complete.
 pub(crate) fn worker(database_url: &str, slots: usize) -> Command {
-    let mut command = bare();
+    as_worker(bare(), database_url, slots)
+}
+
+/// Makes a worker of a command.
+pub(crate) fn as_worker(mut command: Command, database_url: &str, slots: usize) -> Command {
     command.args(["worker", "--slots", &slots.to_string(), "--database-url", database_url]);
     quick(&mut command);
     command

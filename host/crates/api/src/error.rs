@@ -250,6 +250,12 @@ impl From<StoreError> for Problem {
             }
             StoreError::JobIdTaken(_) => Self::conflict("job-id-taken", text).hint_of(&error),
             StoreError::Contended(_) => Self::unavailable("contended", text),
+            _ if error.is_full() => Self::unavailable(
+                "database-full",
+                "this could not be stored: the disk of the database is full",
+            )
+            .hint_of(&error)
+            .cause(chain(&error)),
             _ if error.is_transient() => Self::database_away().cause(chain(&error)),
             _ => Self::internal(chain(&error)),
         }

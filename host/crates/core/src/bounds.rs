@@ -6,12 +6,14 @@
 
 use std::time::Duration;
 
-/// How often a worker looks after its session, and the leader after everybody's: at most, see
+/// How long a worker's session is left alone, and by the leader everybody's: at most, see
 /// [`watch_interval`].
 pub const MAX_WATCH_INTERVAL: Duration = Duration::from_millis(500);
-/// How often the leader rescues the leases of workers that have been gone for long enough.
+/// How often the leader rescues the leases of workers that have been gone for long enough. Short,
+/// because it is the last step of the fast path, and there is nothing to read while nobody is gone.
 pub const CRASH_INTERVAL: Duration = Duration::from_millis(250);
-/// How often a worker that does not lead looks whether it could.
+/// How often a worker that does not lead looks whether it could. Bounds, with the time that it takes
+/// Postgres to notice a dead process, how long nobody leads after a leader was killed.
 pub const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the leader looks for leases whose worker is not registered.
 pub const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,6 +28,12 @@ pub fn watch_interval(crash_grace: Duration) -> Duration {
         Duration::ZERO => MAX_WATCH_INTERVAL,
         grace => MAX_WATCH_INTERVAL.min(grace / 4),
     }
+}
+
+/// How often the leader looks while somebody is missing. It decides by two looks that are the grace
+/// apart, so that the grace is over by up to this much when they are.
+pub fn confirm_interval(crash_grace: Duration) -> Duration {
+    watch_interval(crash_grace) / 4
 }
 
 /// For how long after the statement that last proved a lease its attempt may run. Shorter than the
@@ -88,13 +96,13 @@ impl Span {
 /// The bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryBounds {
-    /// From the death of a worker's process: `crash_grace` to `crash_grace` + 2 x
-    /// [`watch_interval`] + [`CRASH_INTERVAL`]. A look sees that its session has ended, of which
-    /// every other one may be taken by the leader's own registration, and the sweep after the grace
-    /// takes the leases. `None` where the fast path is off.
+    /// From the death of a worker's process: `crash_grace` to `crash_grace` + [`watch_interval`] +
+    /// [`confirm_interval`] + [`CRASH_INTERVAL`]. A look sees that its session has ended, another
+    /// one after the grace that it has not come back, and then the sweep takes the leases. `None`
+    /// where the fast path is off.
     pub crash: Option<Span>,
-    /// The same when it led: the failover comes first, `crash_grace` to [`STANDBY_INTERVAL`] +
-    /// `crash_grace` + 2 x [`watch_interval`] + [`CRASH_INTERVAL`].
+    /// The same when it led: the failover comes first, `crash_grace` to [`STANDBY_INTERVAL`] and
+    /// what it takes otherwise.
     pub crash_of_leader: Option<Span>,
     /// From the last heartbeat that a worker knows to have succeeded to the end of the attempt on
     /// that worker: `heartbeat_staleness` - `heartbeat_interval` / 5. Always earlier than `silence`:
@@ -145,9 +153,9 @@ impl RecoveryBounds {
             max: settings.leader_ttl.saturating_add(STANDBY_INTERVAL),
         };
         let promotion = Span::seen(Duration::ZERO, settings.promote_interval);
-        let fast = !settings.crash_grace.is_zero();
-        let seen = watch_interval(settings.crash_grace) * 2 + CRASH_INTERVAL;
-        let crash = fast.then(|| Span::seen(settings.crash_grace, seen));
+        let grace = settings.crash_grace;
+        let seen = watch_interval(grace) + confirm_interval(grace) + CRASH_INTERVAL;
+        let crash = (!grace.is_zero()).then(|| Span::seen(grace, seen));
         Self {
             crash,
             crash_of_leader: crash.map(|crash| failover.then(crash)),
@@ -170,6 +178,13 @@ impl RecoveryBounds {
             },
         }
     }
+}
+
+/// How long to wait until the next heartbeat. `random` is uniform in `0.0..1.0`; the caller owns the
+/// randomness.
+pub fn next_beat(interval: Duration, random: f64) -> Duration {
+    let jitter = interval / 100 * BEAT_JITTER_PERCENT;
+    interval.saturating_sub(jitter).saturating_add(jitter.mul_f64(2.0 * random.clamp(0.0, 1.0)))
 }
 
 /// The longest wait between two heartbeats.
@@ -207,8 +222,8 @@ mod tests {
     #[test]
     fn the_defaults_promise_what_the_documents_say() {
         let bounds = RecoveryBounds::of(&defaults());
-        assert_eq!(bounds.crash, Some(millis(5_000, 6_250)));
-        assert_eq!(bounds.crash_of_leader, Some(millis(5_000, 7_250)));
+        assert_eq!(bounds.crash, Some(millis(5_000, 5_875)));
+        assert_eq!(bounds.crash_of_leader, Some(millis(5_000, 6_875)));
         assert_eq!(bounds.fence, Duration::from_secs(84));
         assert_eq!(bounds.silence, seconds(90, 120));
         assert_eq!(bounds.freeze, seconds(57, 120));
@@ -264,7 +279,7 @@ mod tests {
         fn no_death_is_mended_outside_of_the_bounds(
             settings in some_settings(),
             died in 0.0..1.0_f64,
-            watches in (0.0..1.0_f64, 0.0..1.0_f64),
+            watches in (0.0..1.0_f64, 0.0..1.0_f64, 0.0..1.0_f64),
             sweeps in 0.0..1.0_f64,
             standby in 0.0..1.0_f64,
         ) {
@@ -272,18 +287,22 @@ mod tests {
             // The last heartbeat was at zero.
             let died = longest_beat(settings.heartbeat_interval).mul_f64(died);
 
-            // Every other look of the leader is for itself.
-            let watch = watch_interval(settings.crash_grace) * 2;
+            let (grace, watch) = (settings.crash_grace, watch_interval(settings.crash_grace));
+            let confirm = confirm_interval(grace);
             let marks = watch.mul_f64(watches.0);
-            let takes = CRASH_INTERVAL.mul_f64(watches.1);
+            // Out of step with the first look: a look may have been called for in between.
+            let confirms = confirm.mul_f64(watches.1);
+            let takes = CRASH_INTERVAL.mul_f64(watches.2);
             let marked = look(died, watch, marks);
-            let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
+            let sure = marked + look(grace, confirm, confirms);
+            let taken = look(sure, CRASH_INTERVAL, takes);
             prop_assert!(bounds.crash.unwrap().contains(after(died, taken)));
 
             let leads = look(died, STANDBY_INTERVAL, STANDBY_INTERVAL.mul_f64(standby));
             prop_assert!(bounds.failover.contains(after(died, leads)));
             let marked = look(leads, watch, marks);
-            let taken = look(marked + settings.crash_grace, CRASH_INTERVAL, takes);
+            let sure = marked + look(grace, confirm, confirms);
+            let taken = look(sure, CRASH_INTERVAL, takes);
             prop_assert!(bounds.crash_of_leader.unwrap().contains(after(died, taken)));
 
             let phase = settings.rescue_interval.mul_f64(sweeps);

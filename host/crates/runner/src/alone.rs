@@ -7,7 +7,7 @@
 use crate::modules::{LoadError, Modules};
 use cofferdam_core::fail::Counters;
 use cofferdam_core::module::Digest;
-use cofferdam_sandbox::apart::{Apart, ApartSettings};
+use cofferdam_sandbox::apart::{Apart, ApartSettings, Room};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +15,10 @@ use std::time::Duration;
 /// deadline: at most this, and so much less than the sweep's grace that the sweep never takes a
 /// lease whose attempt is only late to start.
 const MAX_PREPARATION: Duration = Duration::from_secs(20);
+
+/// How long a suspect waits for room at most, inside its lease and in its slot, and no longer than
+/// an eighth of its deadline, which has begun. Then its job is given back.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Runs attempts in processes of their own.
 pub(crate) struct Alone {
@@ -26,6 +30,7 @@ impl Alone {
     /// `overdue_grace`: how long past its deadline a lease is left alone.
     pub(crate) fn new(executable: PathBuf, modules: Modules, overdue_grace: Duration) -> Self {
         let settings = ApartSettings {
+            sandbox: modules.sandbox().settings().clone(),
             preparation: MAX_PREPARATION.min(overdue_grace * 2 / 3),
             ..ApartSettings::default()
         };
@@ -35,6 +40,11 @@ impl Alone {
     /// Whether a job with these counters is a suspect.
     pub(crate) fn is_for(counters: Counters) -> bool {
         counters.crashes > 0
+    }
+
+    /// Room for a process, if there is any soon enough.
+    pub(crate) async fn room(&self, deadline: Duration) -> Option<Room> {
+        tokio::time::timeout(MAX_WAIT.min(deadline / 8), self.apart.room()).await.ok()
     }
 
     /// The component, which the other process compiles by itself: this one must not run it.

@@ -117,6 +117,7 @@ impl SubmitError {
             Self::Options { .. } => "bad-options",
             Self::NotACommand { .. } => "not-a-command",
             Self::Payload { .. } => "payload-mismatch",
+            Self::Store(error) if error.is_full() => "database-full",
             Self::Store(error) if error.is_transient() => "database-unavailable",
             Self::Schema { .. } | Self::Store(_) | Self::Interrupted(_) => "internal",
         }

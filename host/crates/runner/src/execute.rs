@@ -15,7 +15,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::module::World;
 use cofferdam_core::outcome::{End, Failure, Outcome, RetryAdvice, Usage};
 use cofferdam_core::settings::{KindSettings, limits, retry_policy};
-use cofferdam_sandbox::apart::Apart;
+use cofferdam_sandbox::apart::{Apart, Room};
 use cofferdam_sandbox::{Attempt, JobInfo, KillReason, Prepared, Reins};
 use cofferdam_store::{Claimed, Finish, FinishEnd, Store, StoreError};
 use std::collections::BTreeMap;
@@ -144,8 +144,12 @@ impl Executor {
         let alone = self.alone.as_ref().filter(|_| Alone::is_for(claimed.counters));
         let place = match alone {
             Some(alone) => {
+                // Before the component is read: who waits holds nothing but its slot.
+                let Some(room) = alone.room(claimed.deadline).await else {
+                    return Err(crowded());
+                };
                 let component = alone.component(digest).await;
-                component.map(|component| Place::Apart(alone.apart(), component))
+                component.map(|component| Place::Apart(alone.apart(), room, component))
             }
             None => self.modules.get(digest).await.map(Place::Here),
         };
@@ -170,8 +174,8 @@ impl Executor {
                 let running = self.modules.sandbox().run(&prepared, attempt);
                 (Arc::new(running.kill.clone()), Box::pin(running.outcome()))
             }
-            Place::Apart(apart, component) => {
-                let running = apart.run(component, attempt);
+            Place::Apart(apart, room, component) => {
+                let running = apart.run(room, component, attempt);
                 (running.reins.clone(), Box::pin(running.outcome()))
             }
         };
@@ -222,8 +226,8 @@ impl Executor {
 enum Place<'a> {
     /// On one of this process's guest threads.
     Here(Prepared),
-    /// In a process of its own, from this component.
-    Apart(&'a Apart, Vec<u8>),
+    /// In a process of its own, for which there is room, from this component.
+    Apart(&'a Apart, Room, Vec<u8>),
 }
 
 /// How often in a row the job was given back: the claims that nothing was counted for.
@@ -256,6 +260,15 @@ fn as_decided(mut failure: Failure, given_back: u32, draining: bool) -> Failure 
 
 /// A future of any kind, for where two kinds meet.
 type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A suspect that does not get a process of its own, and must not run here.
+fn crowded() -> Failure {
+    Failure::new(
+        FailureClass::Released,
+        "crowded",
+        "this worker runs as many jobs in processes of their own as it may",
+    )
+}
 
 /// What the database did not give: for now, or because it is not readable.
 fn unread(error: &StoreError) -> Failure {

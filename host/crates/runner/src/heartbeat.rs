@@ -4,6 +4,7 @@ use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::moment::Moment;
 use crate::presence::Present;
+use cofferdam_core::bounds::next_beat;
 use cofferdam_core::ids::{LeaseKey, WorkerId};
 use cofferdam_sandbox::KillReason;
 use cofferdam_store::{Heartbeats, Store};
@@ -15,9 +16,6 @@ use tracing::{error, info, warn};
 
 /// The most leases that one statement renews.
 const CHUNK: usize = 500;
-
-/// How far each wait is from the interval at most, so that a fleet does not beat in step.
-const JITTER: f64 = 0.1;
 
 /// How often, and after which pause, leases are tried again that somebody else had locked.
 const RETRIES: usize = 3;
@@ -43,10 +41,9 @@ impl Heartbeat {
     async fn beat_loop(&self, stop: &CancellationToken) {
         let mut line = self.store.heartbeats();
         loop {
-            let factor = 1.0 + JITTER * (rand::random::<f64>() * 2.0 - 1.0);
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(self.interval.mul_f64(factor)) => {}
+                () = tokio::time::sleep(next_beat(self.interval, rand::random())) => {}
                 // The heartbeats are all that tells a worker without its session from a dead one.
                 () = self.present.lost() => {}
             }

@@ -5,6 +5,7 @@ use crate::error::chain;
 use crate::inflight::InFlight;
 use crate::maintain::Leading;
 use crate::stop::{Stop, StopReason};
+use cofferdam_core::bounds::{confirm_interval, watch_interval};
 use cofferdam_sandbox::Sandbox;
 use cofferdam_store::{Presence, Store, StoreError, WorkerRow};
 use std::sync::Arc;
@@ -12,10 +13,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-/// How often the session is looked after, at least: how soon a worker notices that it lost it, and
-/// a leader that somebody else lost theirs.
-const MAX_PERIOD: Duration = Duration::from_millis(500);
 
 /// How often the registration is renewed when nothing changes. Each renewal proves the session.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
@@ -122,10 +119,7 @@ impl Told {
 impl Keeper {
     /// Looks after the session until `stop`, which comes after the last attempt has ended.
     pub(crate) async fn run(&self, mut session: Presence, stop: CancellationToken) {
-        let period = match self.crash_grace {
-            Duration::ZERO => MAX_PERIOD,
-            grace => MAX_PERIOD.min(grace / 4),
-        };
+        let mut period = watch_interval(self.crash_grace);
         let mut told =
             Some(Told { at: Instant::now(), row: self.registration.now(), locked: true });
         let mut lost = false;
@@ -136,7 +130,8 @@ impl Keeper {
                 () = self.changed.notified() => told = None,
             }
             match self.look_after(&mut session, &mut told).await {
-                Ok(()) => {
+                Ok(missing) => {
+                    period = self.period(missing);
                     if lost {
                         info!("the worker's session is back");
                     }
@@ -151,16 +146,29 @@ impl Keeper {
                     self.present.set(false);
                     // The next look takes a new one.
                     told = None;
+                    period = self.period(0);
                 }
             }
         }
     }
 
+    /// How long until the next look. While somebody is missing it comes sooner: their grace counts
+    /// from look to look.
+    fn period(&self, missing: usize) -> Duration {
+        match missing {
+            0 => watch_interval(self.crash_grace),
+            _ => confirm_interval(self.crash_grace),
+        }
+    }
+
+    /// One look: tells what is due, and, while the worker leads, watches in every one of them, so
+    /// that no end of a session waits for the next look because of the leader's own registration.
+    /// Answers how many workers are missing, as far as it was looked for.
     async fn look_after(
         &self,
         session: &mut Presence,
         told: &mut Option<Told>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<usize, StoreError> {
         let row = self.registration.now();
         if told.as_ref().is_none_or(|told| told.is_due(&row)) {
             let at = Instant::now();
@@ -168,14 +176,18 @@ impl Keeper {
             *told = Some(Told { at, row, locked: answer.locked });
             if !answer.here {
                 self.orders.give(StopReason::Evicted);
-            } else if answer.drain {
+                return Ok(0);
+            }
+            if answer.drain {
                 self.orders.give(StopReason::Drain);
             }
-            Ok(())
-        } else if !self.crash_grace.is_zero() && self.leading.epoch().is_some() {
-            session.watch(TIMEOUT).await.map(drop)
-        } else {
-            session.ping(TIMEOUT).await
+        } else if !self.watches() {
+            session.ping(TIMEOUT).await?;
         }
+        if self.watches() { session.watch(TIMEOUT).await } else { Ok(0) }
+    }
+
+    fn watches(&self) -> bool {
+        !self.crash_grace.is_zero() && self.leading.epoch().is_some()
     }
 }

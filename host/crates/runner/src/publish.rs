@@ -120,6 +120,7 @@ impl PublishError {
             Self::Schema { .. } => "bad-schema",
             Self::Env => "bad-env",
             Self::Store(StoreError::VersionConflict { .. }) => "version-conflict",
+            Self::Store(error) if error.is_full() => "database-full",
             Self::Store(error) if error.is_transient() => "database-unavailable",
             Self::Store(_) | Self::Interrupted(_) => "internal",
         }

@@ -1,5 +1,6 @@
 //! How a worker works.
 
+use cofferdam_core::bounds::lease_bound;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::name::QueueName;
 use std::path::PathBuf;
@@ -76,11 +77,9 @@ pub struct WorkerSettings {
 }
 
 impl WorkerSettings {
-    /// How long after the statement that last proved a lease its attempt may still run. Shorter
-    /// than the staleness by a fifth of an interval, so that it has ended when the lease can be
-    /// somebody else's.
+    /// How long after the statement that last proved a lease its attempt may still run.
     pub(crate) fn lease_bound(&self) -> Duration {
-        self.heartbeat_staleness.saturating_sub(self.heartbeat_interval / 5)
+        lease_bound(self.heartbeat_staleness, self.heartbeat_interval)
     }
 }
 

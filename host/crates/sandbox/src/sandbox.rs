@@ -67,6 +67,11 @@ impl Sandbox {
         })))
     }
 
+    /// What it was started with.
+    pub fn settings(&self) -> &SandboxSettings {
+        &self.0.settings
+    }
+
     /// What the sandbox is doing.
     pub fn status(&self) -> SandboxStatus {
         let counts = self.0.threads.counts();

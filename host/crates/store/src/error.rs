@@ -110,6 +110,9 @@ const TRANSIENT: [&str; 2] = ["55P03", "25P03"];
 /// of the program, a message that is too long. They do not pass, although their classes do.
 const OVERLOAD: [&str; 4] = ["57014", "53200", "54000", "08P01"];
 
+/// There is no space on a disk of the server's.
+const FULL: &str = "53100";
+
 pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error().and_then(DatabaseError::code)
 }
@@ -156,6 +159,12 @@ impl StoreError {
         }
     }
 
+    /// Whether a disk of the database is full. Transient, because somebody makes space sooner or
+    /// later, but whoever waits should know what for.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Database(source) if sqlstate(source).as_deref() == Some(FULL))
+    }
+
     /// Whether the call was too much for the database: it took longer, or needed more memory or a
     /// longer message than is allowed. The same call would fail again and again, so this is not
     /// transient; a smaller one may succeed. Whoever wrote a batch writes its halves.
@@ -195,6 +204,9 @@ impl Hint for StoreError {
             Self::NotMigrated(_) => "run `cofferdam migrate up`",
             Self::JobIdTaken(_) => "let the server make the id, or use a random UUIDv7",
             Self::Unreadable { .. } => "run the version of Cofferdam that wrote it, or a later one",
+            Self::Database(_) if self.is_full() => {
+                "free space where Postgres keeps its data, and try again"
+            }
             Self::Database(_) | Self::Contended(_) | Self::Unstorable { .. } => return None,
         };
         Some(hint.to_owned())

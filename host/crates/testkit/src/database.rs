@@ -15,6 +15,9 @@ pub(crate) const SCHEMA: &str = "cofferdam";
 /// How long the end of a test may wait for its database to go.
 const DROP_BOUND: Duration = Duration::from_secs(10);
 
+/// More segments than a log of changes has ready for use, with the settings of a test.
+const SEGMENTS: usize = 100;
+
 /// A database of its own for one test, with the platform's tables in it and no rows. It is cloned
 /// from a template, which is fast, and dropped with this value, whoever is still connected.
 pub struct TestDb {
@@ -76,9 +79,7 @@ impl TestDb {
 
     /// How many rows a table has.
     pub async fn count(&self, table: &str) -> i64 {
-        let query = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-        let mut connection = self.connection().await;
-        sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("the table is there")
+        count(&self.url(), table).await
     }
 }
 
@@ -94,6 +95,28 @@ impl Drop for TestDb {
         });
         let _: Result<Result<(), Box<dyn Error + Send + Sync>>, _> = thread.join();
     }
+}
+
+/// How many rows a table of the platform has, in whichever database.
+pub async fn count(url: &str, table: &str) -> i64 {
+    let query = AssertSqlSafe(format!("SELECT count(*) FROM {SCHEMA}.{table}"));
+    let options = PgConnectOptions::from_str(url).expect("the URL is valid");
+    let mut connection = connect(&options).await;
+    sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("the table is there")
+}
+
+/// Writes to the log of changes of a server until it has to grow and cannot, which ends the server.
+pub async fn use_up_the_log(url: &str) {
+    let options = PgConnectOptions::from_str(url).expect("the URL is valid");
+    let mut connection = connect(&options).await;
+    for _ in 0..SEGMENTS {
+        // The rest of a segment is skipped only when something was written to it.
+        let statement = "SELECT pg_logical_emit_message(true, '', ''); SELECT pg_switch_wal()";
+        if sqlx::raw_sql(statement).execute(&mut connection).await.is_err() {
+            return;
+        }
+    }
+    panic!("the log of changes still grows after {SEGMENTS} segments");
 }
 
 async fn drop_database(name: &str) -> Result<(), Box<dyn Error + Send + Sync>> {

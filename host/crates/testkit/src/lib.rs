@@ -11,6 +11,7 @@
 
 pub mod components;
 pub mod database;
+pub mod disk;
 mod disturb;
 mod ghost;
 pub mod platform;
@@ -21,5 +22,6 @@ pub mod wait;
 
 pub use components::component;
 pub use database::TestDb;
+pub use disk::SmallDisk;
 pub use platform::Platform;
 pub use wait::wait_for;

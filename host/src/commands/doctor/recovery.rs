@@ -2,7 +2,8 @@
 
 use super::{Check, Status};
 use cofferdam_core::bounds::{
-    CRASH_INTERVAL, ORPHAN_INTERVAL, RecoveryBounds, STANDBY_INTERVAL, Span, watch_interval,
+    CRASH_INTERVAL, ORPHAN_INTERVAL, RecoveryBounds, STANDBY_INTERVAL, Span, confirm_interval,
+    watch_interval,
 };
 use cofferdam_core::units::format_duration;
 use cofferdam_runner::WorkerSettings;
@@ -53,8 +54,9 @@ pub(super) fn bounds(worker: &WorkerSettings) -> Vec<Bound> {
     };
     let shown = format_duration;
     let standby = shown(STANDBY_INTERVAL);
-    let detect =
-        format!("2 x {} + {}", shown(watch_interval(worker.crash_grace)), shown(CRASH_INTERVAL));
+    let grace = worker.crash_grace;
+    let steps = [watch_interval(grace), confirm_interval(grace), CRASH_INTERVAL];
+    let detect = steps.map(shown).join(" + ");
     let mut all = Vec::new();
     if let (Some(crash), Some(of_leader)) = (bounds.crash, bounds.crash_of_leader) {
         let formula = format!("crash_grace .. + {detect}");
@@ -224,8 +226,8 @@ mod tests {
         let bounds = bounds(&worker);
         let [what, span, formula] = bounds[0].row();
         assert_eq!(what, "  a worker's process dies: its jobs are claimable");
-        assert_eq!(span, "5s..6s250ms");
-        assert_eq!(formula, "crash_grace .. + 2 x 500ms + 250ms");
+        assert_eq!(span, "5s..5s875ms");
+        assert_eq!(formula, "crash_grace .. + 500ms + 125ms + 250ms");
         assert!(bounds.iter().any(|bound| bound.span() == "1m30s..2m"));
     }
 

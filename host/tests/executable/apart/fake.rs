@@ -29,9 +29,14 @@ impl Fake {
         Self::new(&started(&[]), "exec /bin/sleep 1000")
     }
 
-    pub(super) fn run(&self, case: &Case) -> ApartRunning {
+    pub(super) async fn run(&self, case: &Case) -> ApartRunning {
+        super::run(&self.apart(1), b"a component".to_vec(), case.attempt()).await
+    }
+
+    /// So many of its kind at once.
+    pub(super) fn apart(&self, processes: usize) -> Apart {
         let child = self.folder.path().join("child");
-        Apart::new(child, ApartSettings::default()).run(b"a component".to_vec(), case.attempt())
+        Apart::new(child, ApartSettings { processes, ..ApartSettings::default() })
     }
 
     pub(super) fn folder(&self) -> &Path {

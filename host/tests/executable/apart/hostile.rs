@@ -24,13 +24,13 @@ async fn before_it_has_the_component_nothing_is_the_guest_s_fault() {
         (frame(&json!({ "unable": { "message": "no memory" } }), b""), "exit 0", "no memory"),
     ] {
         // Given an executable that is not the one that it should be
-        let outcome = finish(Fake::new(&says, then).run(&Case::of("echo"))).await;
+        let outcome = finish(Fake::new(&says, then).run(&Case::of("echo")).await).await;
         // then the job goes back as if it had not been claimed.
         let failed = failure(outcome, FailureClass::Released, "no-process");
         assert!(failed.message.contains(why), "{}", failed.message);
     }
     let nothing = Apart::new(PathBuf::from("/nonexistent/cofferdam"), ApartSettings::default());
-    let outcome = finish(nothing.run(Vec::new(), Case::of("echo").attempt())).await;
+    let outcome = finish(super::run(&nothing, Vec::new(), Case::of("echo").attempt()).await).await;
     failure(outcome, FailureClass::Released, "no-process");
 }
 
@@ -66,7 +66,7 @@ async fn a_child_that_was_taken_over_loses_its_attempt() {
         let host = Recorder { stuck: true, ..Recorder::default() };
         let case = Case { host: Arc::new(host), ..Case::of("echo") };
         let fake = Fake::new(&started(&says), "exec /bin/sleep 1000");
-        let outcome = finish(fake.run(&case)).await;
+        let outcome = finish(fake.run(&case).await).await;
         // then it is killed, and that is what the job's history says.
         let failed = failure(outcome, FailureClass::Lost, "process_died");
         assert!(failed.message.contains("broke the protocol"), "{what}: {}", failed.message);
@@ -83,7 +83,7 @@ async fn a_log_is_bounded_whatever_the_child_sends() {
     let limits = Limits { log_flood_bytes: 8 << 20, ..Limits::default() };
     let case = Case::of("echo").with(limits);
     // when it is listened to
-    let outcome = finish(fake.run(&case)).await;
+    let outcome = finish(fake.run(&case).await).await;
     // then no more is kept than of any guest, and it ends.
     failure(outcome, FailureClass::Lost, "process_died");
     let kept: usize = case.host.log().iter().map(|(_, message)| message.len()).sum();
@@ -93,7 +93,8 @@ async fn a_log_is_bounded_whatever_the_child_sends() {
 #[tokio::test]
 async fn what_a_guest_can_bring_about_is_believed_but_its_numbers_are_not() {
     let outcome =
-        finish(Fake::new(&started(&[completed(b"out")]), "exit 0").run(&Case::of("echo"))).await;
+        finish(Fake::new(&started(&[completed(b"out")]), "exit 0").run(&Case::of("echo")).await)
+            .await;
     assert_eq!(outcome.end, End::Completed(b"out".to_vec()));
     assert_eq!(outcome.usage.fuel, Limits::default().fuel);
     assert!(outcome.usage.cpu_micros <= u64::try_from(PATIENCE.as_micros()).unwrap());
@@ -103,7 +104,7 @@ async fn what_a_guest_can_bring_about_is_believed_but_its_numbers_are_not() {
 #[tokio::test]
 async fn a_process_that_ends_without_an_outcome_is_lost_with_its_last_words() {
     let then = "echo 'out of luck' >&2; exit 3";
-    let outcome = finish(Fake::new(&started(&[]), then).run(&Case::of("echo"))).await;
+    let outcome = finish(Fake::new(&started(&[]), then).run(&Case::of("echo")).await).await;
     let failed = failure(outcome, FailureClass::Lost, "process_died");
     assert_eq!(
         failed.message,
@@ -114,7 +115,7 @@ async fn a_process_that_ends_without_an_outcome_is_lost_with_its_last_words() {
 #[tokio::test]
 async fn a_standard_error_without_end_is_bounded() {
     let then = "/usr/bin/head -c 8000000 /dev/zero >&2; echo the end >&2; exit 3";
-    let outcome = finish(Fake::new(&started(&[]), then).run(&Case::of("echo"))).await;
+    let outcome = finish(Fake::new(&started(&[]), then).run(&Case::of("echo")).await).await;
     let failed = failure(outcome, FailureClass::Lost, "process_died");
     assert!(failed.message.ends_with("the end"), "{}", failed.message);
     assert!(failed.message.len() <= cofferdam_core::history::MAX_MESSAGE);
@@ -124,7 +125,7 @@ async fn a_standard_error_without_end_is_bounded() {
 async fn a_child_that_does_not_listen_is_killed() {
     // Given a child that neither reads nor says anything
     let fake = Fake::silent();
-    let running = fake.run(&Case::of("echo"));
+    let running = fake.run(&Case::of("echo")).await;
     // when it has been silent for a while, that is seen from outside,
     wait_for("it to be stuck", PATIENCE, async || {
         let stuck = running.reins.stuck_for();
@@ -143,18 +144,18 @@ async fn deadline_and_lease_hold_for_a_child_that_keeps_neither() {
     let second = Duration::from_secs(1);
     // Given a child that goes on for ever
     let late = Case::of("echo").hurried(second);
-    let outcome = finish(Fake::silent().run(&late)).await;
+    let outcome = finish(Fake::silent().run(&late).await).await;
     // then its deadline ends it,
     let failed = failure(outcome, FailureClass::Deadline, "deadline");
     assert!(failed.message.contains("its deadline of 1s"), "{}", failed.message);
     // and its lease does,
     let leased = || Case { lease: Some(second), ..Case::of("echo") };
-    let outcome = finish(Fake::silent().run(&leased())).await;
+    let outcome = finish(Fake::silent().run(&leased()).await).await;
     failure(outcome, FailureClass::Lost, "lease-lost");
     // unless that is renewed.
     let case = leased().hurried(second);
     let fake = Fake::silent();
-    let running = fake.run(&case);
+    let running = fake.run(&case).await;
     running.reins.renew_lease(Instant::now() + PATIENCE);
     failure(finish(running).await, FailureClass::Deadline, "deadline");
 }

@@ -18,7 +18,7 @@ fn chatterbox() -> Case {
 }
 
 async fn seen_to_run(case: &Case) -> ApartRunning {
-    let running = case.start();
+    let running = case.start().await;
     wait_for("the guest to log", PATIENCE, async || {
         if case.host.log().is_empty() { Err("it has not".to_owned()) } else { Ok(()) }
     })
@@ -55,7 +55,7 @@ async fn each_reason_ends_a_guest_that_runs() {
 async fn an_attempt_ends_while_its_component_is_compiled() {
     // Given an attempt that has just been started
     let case = Case::of("echo");
-    let running = case.start();
+    let running = case.start().await;
     // when it is killed
     let killed = Instant::now();
     running.reins.kill(KillReason::Cancelled);

@@ -6,6 +6,7 @@ mod hostile;
 mod kills;
 mod outcomes;
 mod process;
+mod room;
 
 use async_trait::async_trait;
 use cofferdam_core::class::FailureClass;
@@ -114,14 +115,19 @@ impl Case {
     }
 
     /// Runs it apart, as a kind of `misbehave`.
-    fn start(&self) -> ApartRunning {
-        apart().run(cofferdam_testkit::component("misbehave"), self.attempt())
+    async fn start(&self) -> ApartRunning {
+        run(&apart(), cofferdam_testkit::component("misbehave"), self.attempt()).await
     }
 }
 
 /// Attempts in children of the real executable.
 fn apart() -> Apart {
     Apart::new(PathBuf::from(env!("CARGO_BIN_EXE_cofferdam")), ApartSettings::default())
+}
+
+/// Runs an attempt as soon as there is room for it.
+async fn run(apart: &Apart, component: Vec<u8>, attempt: Attempt) -> ApartRunning {
+    apart.run(apart.room().await, component, attempt)
 }
 
 /// Waits for an outcome, but not for ever.

@@ -1,6 +1,6 @@
 //! An attempt apart ends as it would have in the worker's own process.
 
-use super::{Case, apart, failure, finish};
+use super::{Case, apart, failure, finish, run};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::outcome::{End, Outcome};
 use cofferdam_sandbox::{Attempt, Sandbox, SandboxSettings};
@@ -52,7 +52,7 @@ async fn every_end_is_the_same_as_in_the_worker_s_own_process() {
         let expected = sandbox.run(&prepared, case.attempt()).outcome().await;
         // when it runs in a process of its own
         let apart = Case { host: Arc::default(), ..case };
-        let outcome = finish(apart.start()).await;
+        let outcome = finish(apart.start().await).await;
         // then it ends the same, backtrace and all, and has used the same.
         assert_eq!(outcome.end, expected.end, "{}", apart.kind);
         assert_eq!(outcome.usage.fuel, expected.usage.fuel, "{}", apart.kind);
@@ -76,7 +76,7 @@ async fn the_log_is_the_same_as_in_the_worker_s_own_process() {
         here(&sandbox, &component, expected.attempt()).await;
         // when it runs in a process of its own
         let apart = Case::of(kind);
-        finish(apart.start()).await;
+        finish(apart.start().await).await;
         // then the same lines are kept, and the same are counted.
         assert!(!expected.host.log().is_empty());
         assert_eq!(apart.host.log(), expected.host.log(), "{kind}");
@@ -89,7 +89,8 @@ async fn a_command_gets_its_arguments_and_its_input() {
     let case = Case { input: b"to be or not to be", ..Case::of("run") };
     let attempt = Attempt { args: vec!["--top=2".to_owned()], ..case.attempt() };
     // when it runs in a process of its own
-    let outcome = finish(apart().run(cofferdam_testkit::component("wordcount"), attempt)).await;
+    let outcome =
+        finish(run(&apart(), cofferdam_testkit::component("wordcount"), attempt).await).await;
     // then it has counted.
     let End::Completed(output) = outcome.end else { panic!("{outcome:?}") };
     let output = String::from_utf8(output).unwrap();
@@ -100,12 +101,12 @@ async fn a_command_gets_its_arguments_and_its_input() {
 async fn checkpoints_are_kept_and_come_back() {
     // Given an attempt that kept a checkpoint and panicked
     let first = Case::of("checkpoint-resume");
-    failure(finish(first.start()).await, FailureClass::Trap, "unreachable");
+    failure(finish(first.start().await).await, FailureClass::Trap, "unreachable");
     let kept = first.host.checkpoints.lock().unwrap().clone();
     assert_eq!(kept, [b"kept by attempt 1".to_vec()]);
     // when the next one is given it
     let next = Case { checkpoint: kept.first().cloned(), ..Case::of("checkpoint-resume") };
-    let outcome = finish(next.start()).await;
+    let outcome = finish(next.start().await).await;
     // then it goes on from there.
     assert_eq!(outcome.end, End::Completed(b"kept by attempt 1".to_vec()));
 }
@@ -116,7 +117,7 @@ async fn the_deadline_counts_from_when_the_guest_starts() {
     let deadline = Duration::from_millis(200);
     for kind in ["spin", "sleep"] {
         // when they run in processes of their own
-        let outcome = finish(Case::of(kind).hurried(deadline).start()).await;
+        let outcome = finish(Case::of(kind).hurried(deadline).start().await).await;
         // then each had its whole time, and no more.
         let wall = Duration::from_micros(outcome.usage.wall_micros);
         let failed = failure(outcome, FailureClass::Deadline, "deadline");
@@ -128,7 +129,8 @@ async fn the_deadline_counts_from_when_the_guest_starts() {
 
 #[tokio::test]
 async fn what_cannot_be_compiled_is_the_component_s_fault() {
-    let outcome = finish(apart().run(b"no component".to_vec(), Case::of("echo").attempt())).await;
+    let outcome =
+        finish(run(&apart(), b"no component".to_vec(), Case::of("echo").attempt()).await).await;
     match outcome.end {
         End::Failed(failure) => assert_eq!(failure.class, FailureClass::NotRunnable, "{failure:?}"),
         End::Completed(output) => panic!("it completed with {output:?}"),

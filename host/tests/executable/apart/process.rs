@@ -98,7 +98,7 @@ async fn a_child_keeps_nothing_that_was_left_to_it() {
 async fn a_child_has_no_environment_and_no_folder() {
     // Given an attempt apart
     let case = Case::of("sleep");
-    let running = case.start();
+    let running = case.start().await;
     let pid =
         wait_for("the process", PATIENCE, async || running.pid().ok_or("none".to_owned())).await;
     confined(pid).await;
@@ -110,6 +110,29 @@ async fn a_child_has_no_environment_and_no_folder() {
         let path = path.to_string_lossy().into_owned();
         assert!(ours.iter().any(|kind| path.starts_with(kind)), "{path}");
     }
+    running.reins.kill(KillReason::Cancelled);
+    super::finish(running).await;
+}
+
+#[tokio::test]
+async fn a_child_gives_way_to_its_parent() {
+    // Given an attempt apart
+    let running = Case::of("sleep").start().await;
+    let pid =
+        wait_for("the process", PATIENCE, async || running.pid().ok_or("none".to_owned())).await;
+    confined(pid).await;
+    // then all of its threads are nicer than those of this process,
+    let nice = |stat: &str| -> i64 {
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        fields.split_whitespace().nth(16).unwrap().parse().unwrap()
+    };
+    let ours = nice(&about(std::process::id(), "stat").unwrap());
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let stat = fs::read_to_string(thread.unwrap().path().join("stat")).unwrap();
+        assert_eq!(nice(&stat), (ours + 5).min(19), "{stat}");
+    }
+    // and it is found by its name.
+    assert_eq!(about(pid, "comm").unwrap(), "cofferdam\n");
     running.reins.kill(KillReason::Cancelled);
     super::finish(running).await;
 }

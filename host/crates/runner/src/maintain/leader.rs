@@ -6,6 +6,7 @@
 
 use super::sweep::Tallies;
 use crate::error::chain;
+use cofferdam_core::bounds::STANDBY_INTERVAL;
 use cofferdam_core::ids::WorkerId;
 use cofferdam_store::Store;
 use std::sync::Arc;
@@ -13,10 +14,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-/// How often a worker that does not lead looks whether it should. Bounds, with the time that it
-/// takes Postgres to notice a dead process, how long nobody leads after a leader was killed.
-const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a resignation may take: a drain does not wait for it longer.
 const PATIENCE: Duration = Duration::from_secs(2);

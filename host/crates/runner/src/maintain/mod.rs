@@ -22,6 +22,7 @@ pub(crate) use sweep::Tallies;
 
 use crate::settings::WorkerSettings;
 use crate::stage::Stage;
+use cofferdam_core::bounds::{CRASH_INTERVAL, ORPHAN_INTERVAL};
 use cofferdam_store::{RescueKind, Retention, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,13 +34,6 @@ const BATCH: usize = 500;
 
 /// How often history tables get partitions for the days ahead.
 const PARTITION_INTERVAL: Duration = Duration::from_hours(1);
-
-/// How often leases of workers that are known to be gone are looked for. Short, because it is the
-/// last step of the fast path, and because there is nothing to read while nobody is gone.
-const CRASH_INTERVAL: Duration = Duration::from_millis(250);
-
-/// How often leases without a registered worker are looked for.
-const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often jobs of versions in quarantine are looked at.
 const HELD_INTERVAL: Duration = Duration::from_secs(5);

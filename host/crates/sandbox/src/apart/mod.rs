@@ -21,5 +21,5 @@ mod settings;
 mod supervisor;
 
 pub use child::{ServeError, serve};
-pub use parent::{Apart, ApartRunning};
+pub use parent::{Apart, ApartRunning, Room};
 pub use settings::ApartSettings;

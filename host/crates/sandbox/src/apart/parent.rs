@@ -11,7 +11,7 @@ use cofferdam_core::outcome::{End, Failure, Outcome, Usage};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{io, thread};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Runs attempts in processes of their own, one each. Copies are the same.
 #[derive(Clone, Debug)]
@@ -21,6 +21,14 @@ pub struct Apart(Arc<Inner>);
 struct Inner {
     executable: PathBuf,
     settings: ApartSettings,
+    /// One permit for each process that may be there now.
+    rooms: Arc<Semaphore>,
+}
+
+/// Room for one process, taken until this is dropped.
+#[derive(Debug)]
+pub struct Room {
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// An attempt under way in a process of its own. Dropping it ends the attempt and its process:
@@ -40,14 +48,23 @@ impl Apart {
     /// `executable` is called as `executable attempt --parent PID`, and must answer with
     /// [`serve`](super::serve) of this same version of the crate. Its path must be absolute.
     pub fn new(executable: PathBuf, settings: ApartSettings) -> Self {
-        Self(Arc::new(Inner { executable, settings }))
+        let rooms = settings.processes.clamp(1, Semaphore::MAX_PERMITS);
+        Self(Arc::new(Inner { executable, settings, rooms: Arc::new(Semaphore::new(rooms)) }))
+    }
+
+    /// Waits until there is room for one more process, first come, first served. May be dropped
+    /// while it waits.
+    pub async fn room(&self) -> Room {
+        // Nobody closes the semaphore; were it closed, there would be no bound to wait for.
+        Room { _permit: Arc::clone(&self.0.rooms).acquire_owned().await.ok() }
     }
 
     /// Starts a process, has it compile the component and run the attempt. Never blocks.
     ///
     /// The host of the attempt is called on a thread that belongs to this attempt, with a tokio
     /// runtime entered. How much may be logged, kept and returned is checked on this side again.
-    pub fn run(&self, component: Vec<u8>, attempt: Attempt) -> ApartRunning {
+    /// The room is free again when the process is gone.
+    pub fn run(&self, room: Room, component: Vec<u8>, attempt: Attempt) -> ApartRunning {
         let reins = Arc::new(ApartReins::new(attempt.lease_until));
         let (done, outcome) = oneshot::channel();
         let (inner, theirs) = (Arc::clone(&self.0), Arc::clone(&reins));
@@ -57,6 +74,7 @@ impl Apart {
         let thread = thread::Builder::new().name("apart".to_owned()).spawn(move || {
             let order = Order { component: component.into(), attempt };
             let outcome = supervisor::run(&inner.executable, &inner.settings, order, &theirs);
+            drop(room);
             // Nobody may be listening any more; then nobody misses it.
             let _ = done.send(outcome);
         });

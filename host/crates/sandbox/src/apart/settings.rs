@@ -7,6 +7,9 @@ use std::time::Duration;
 /// that the sweep of overdue leases leaves an attempt past its deadline.
 const DEFAULT_PREPARATION: Duration = Duration::from_secs(20);
 
+/// See [`ApartSettings::processes`]. Few: each compiles its component anew, with half a gigabyte.
+const DEFAULT_PROCESSES: usize = 4;
+
 /// The settings of an [`Apart`](super::Apart).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApartSettings {
@@ -17,10 +20,16 @@ pub struct ApartSettings {
     /// deadline would be over before the guest ran. Must be less than what passes between a
     /// deadline and the moment when the lease is taken away for it.
     pub preparation: Duration,
+    /// How many processes there may be at once, at least 1.
+    pub processes: usize,
 }
 
 impl Default for ApartSettings {
     fn default() -> Self {
-        Self { sandbox: SandboxSettings::default(), preparation: DEFAULT_PREPARATION }
+        Self {
+            sandbox: SandboxSettings::default(),
+            preparation: DEFAULT_PREPARATION,
+            processes: DEFAULT_PROCESSES,
+        }
     }
 }
