@@ -6,6 +6,8 @@ use anyhow::Result;
 /// The document is a snapshot that a test compares; here the same test writes it.
 pub(crate) fn run() -> Result<()> {
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--package", "cofferdam-api", "--test", "openapi"]);
+    // With the features of the whole workspace: with those of one package alone everything would be
+    // compiled anew.
+    cargo.args(["test", "--workspace", "--test", "openapi"]);
     shell::run(cargo.env("UPDATE_SNAPSHOTS", "1"))
 }

@@ -76,3 +76,18 @@ async fn an_outcome_waits_for_the_database() {
     assert_eq!(platform.attempts(id).await, []);
     stop(worker).await;
 }
+
+/// S65, S53: whoever stops a worker need not kill it, whatever the network does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_cut_off_drains_all_the_same() {
+    // Given a worker that hears nothing from the database any more,
+    let platform = Platform::start().await;
+    platform.push("misbehave").await;
+    let (worker, proxy) = platform.worker_behind_a_proxy(Platform::quick()).await;
+    platform.ended(platform.submit("misbehave/echo", "1").await).await;
+    proxy.set(Mode::BlackHole);
+    let bound = Duration::from_mins(1);
+
+    // when it is told to stop, then it does.
+    tokio::time::timeout(bound, stop(worker)).await.expect("it stops");
+}

@@ -9,10 +9,10 @@ use crate::error::StoreError;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryFutureExt as _, TryStreamExt as _};
+use sqlx::Describe;
 use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
 use sqlx::postgres::{PgConnection, PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::Describe;
-use sqlx::{Connection as _, Either, Error, Execute, Executor, Postgres, SqlStr};
+use sqlx::{Either, Error, Execute, Executor, Postgres, SqlStr};
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ pub(crate) fn on_release(
     connection: &mut PgConnection,
     _: PoolConnectionMetadata,
 ) -> BoxFuture<'_, Result<bool, Error>> {
-    Box::pin(lives(connection))
+    Box::pin(async move { lives(connection).await.map(|()| true) })
 }
 
 /// Before a connection comes out of the pool. One that was used a moment ago is believed to live,
@@ -139,10 +139,16 @@ pub(crate) fn on_acquire(
     connection: &mut PgConnection,
     about: PoolConnectionMetadata,
 ) -> BoxFuture<'_, Result<bool, Error>> {
-    Box::pin(async move { if about.idle_for < FRESH { Ok(true) } else { lives(connection).await } })
+    Box::pin(async move {
+        if about.idle_for >= FRESH {
+            lives(connection).await?;
+        }
+        Ok(true)
+    })
 }
 
-/// An error rather than `false`, so that nobody waits for the goodbyes either.
-async fn lives(connection: &mut PgConnection) -> Result<bool, Error> {
-    answered(SIGN_OF_LIFE, connection.ping()).await.map(|()| true)
+/// Whether the other end answers at all.
+pub(crate) async fn lives<'c>(over: impl Executor<'c, Database = Postgres>) -> Result<(), Error> {
+    // Without a name, without arguments, one round trip.
+    answered(SIGN_OF_LIFE, over.execute("")).await.map(drop)
 }

@@ -1,5 +1,6 @@
 //! The listening end of the notification channel.
 
+use crate::bounded;
 use crate::error::StoreError;
 use crate::notify::{self, Wake};
 use crate::store::Store;
@@ -12,6 +13,9 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// The longest wait between tries: how long after a restart of the database jobs may have to wait
 /// for a poll.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
+
+/// After how long without a word the connection has to show that it lives.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// Listens on a connection of its own, and takes a new one when that is lost.
 #[derive(Debug)]
@@ -54,7 +58,15 @@ impl Listener {
                 }
                 continue;
             };
-            match listener.try_recv().await {
+            let heard = match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+                Ok(heard) => heard,
+                // A network that swallows everything looks like a database that has nothing to say.
+                Err(_) => match bounded::lives(listener).await {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+            };
+            match heard {
                 Ok(Some(notification)) => {
                     if let Some(wake) = notify::parse(notification.payload()) {
                         return wake;
@@ -86,6 +98,10 @@ impl Listener {
 }
 
 async fn connect(store: &Store) -> Result<PgListener, StoreError> {
+    store.in_time(connect_somehow(store)).await
+}
+
+async fn connect_somehow(store: &Store) -> Result<PgListener, StoreError> {
     let pool = store.own_connection().await?;
     let mut listener = PgListener::connect_with(&pool).await?;
     // We reconnect ourselves: with a wait between tries, and saying so.

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{self, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -40,6 +41,7 @@ pub struct Proxy {
     address: SocketAddr,
     mode: watch::Sender<Mode>,
     resets: watch::Sender<u64>,
+    swallowed: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
@@ -49,7 +51,13 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (mode, resets) = (watch::Sender::new(Mode::Forward), watch::Sender::new(0));
-        let link = Link { upstream, mode: mode.subscribe(), resets: resets.subscribe() };
+        let swallowed = Arc::<AtomicU64>::default();
+        let link = Link {
+            upstream,
+            mode: mode.subscribe(),
+            resets: resets.subscribe(),
+            swallowed: swallowed.clone(),
+        };
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             // Connections end with the set, when this task is dropped.
@@ -58,7 +66,7 @@ impl Proxy {
                 while connections.try_join_next().is_some() {}
             }
         });
-        Ok(Self { address, mode, resets, task })
+        Ok(Self { address, mode, resets, swallowed, task })
     }
 
     /// Where it listens.
@@ -69,6 +77,11 @@ impl Proxy {
     /// What it does from now on, with open connections as with new ones.
     pub fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
+    }
+
+    /// How many bytes it has swallowed so far.
+    pub fn swallowed(&self) -> u64 {
+        self.swallowed.load(Ordering::Relaxed)
     }
 
     /// Ends every connection at once, with a reset towards the client.
@@ -89,6 +102,7 @@ struct Link {
     upstream: Upstream,
     mode: watch::Receiver<Mode>,
     resets: watch::Receiver<u64>,
+    swallowed: Arc<AtomicU64>,
 }
 
 impl Link {
@@ -156,7 +170,9 @@ impl Link {
             if *mode.borrow_and_update() == Mode::BlackHole {
                 dead.store(true, Ordering::Relaxed);
             }
-            if !dead.load(Ordering::Relaxed) {
+            if dead.load(Ordering::Relaxed) {
+                self.swallowed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            } else {
                 to.write_all(bytes).await?;
             }
         }

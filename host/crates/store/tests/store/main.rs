@@ -34,6 +34,8 @@ mod migrate;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod operations;
 #[cfg(test)]
 mod overload;
