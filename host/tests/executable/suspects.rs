@@ -28,8 +28,8 @@ async fn make_suspects(client: &Client, worker: &Process, count: usize) -> Vec<S
 /// The processes of suspects of a worker.
 fn children(worker: u64) -> usize {
     let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let stats = all.filter_map(|process| fs::read_to_string(process.path().join("stat")).ok());
-    let parents = stats.filter_map(|stat| {
+    let parents = all.filter_map(|process| {
+        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut fields = fields.split_whitespace();
         let (state, parent) = (fields.next()?, fields.next()?);

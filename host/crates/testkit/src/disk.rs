@@ -44,9 +44,8 @@ impl SmallDisk {
         for chunk in CHUNKS {
             let bytes = vec![0; chunk];
             let full = loop {
-                match file.write(&bytes) {
-                    Ok(_) => {}
-                    Err(error) => break error,
+                if let Err(error) = file.write_all(&bytes) {
+                    break error;
                 }
             };
             assert_eq!(full.kind(), ErrorKind::StorageFull, "{full}");
