@@ -184,7 +184,7 @@ FROM ready
 UNION ALL
 SELECT job_id, tenant_id, 'available', attempts, crashes, run_lease, run_at, NULL, NULL, NULL,
        version_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
+       NULL, NULL, NULL, 'quarantined', NULL
 FROM held
 UNION ALL
 SELECT job_id, tenant_id, reason, attempts, crashes, run_lease, due_at, NULL, NULL, NULL, NULL,

@@ -16,9 +16,9 @@ use std::time::Duration;
 /// How many workers there are.
 pub const WORKERS: usize = 3;
 
-/// How long a process may take to drain: its own grace, the tries to write outcomes, and the
-/// goodbyes, on a machine that is shared.
-const DRAIN_BOUND: Duration = Duration::from_mins(1);
+/// How long a process may take to drain: its own grace, a statement and an outcome whose answers
+/// the network swallowed, and the goodbyes, on a machine that is shared.
+const DRAIN_BOUND: Duration = Duration::from_mins(2);
 
 /// How long the supervisor waits before it starts a process again.
 const PAUSE: Duration = Duration::from_millis(300);

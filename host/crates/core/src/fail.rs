@@ -8,6 +8,7 @@ use crate::job::{DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_CRASHES};
 use crate::outcome::RetryAdvice;
 use crate::retry::{Backoff, MAX_DELAY};
 use crate::state::{Event, JobState};
+use crate::wait::{MAX_WAIT, MIN_WAIT};
 use std::time::Duration;
 
 /// The shortest snooze. A snooze is counted against nothing, so a shorter one would let a handler
@@ -135,8 +136,8 @@ pub fn fail_attempt(
             }
             _ => verdict(Event::Released, JobState::Available, Duration::ZERO, None),
         },
-        Decision::Later if let RetryAdvice::Wait(wait) = advice => {
-            verdict(Event::Suspended, JobState::Suspended, wait.clamped().timeout, None)
+        Decision::Later if let RetryAdvice::Wait(timeout) = advice => {
+            verdict(Event::Suspended, JobState::Suspended, timeout.clamp(MIN_WAIT, MAX_WAIT), None)
         }
         Decision::Later => {
             let delay = advised.unwrap_or_default().max(MIN_SNOOZE);
@@ -150,7 +151,6 @@ pub fn fail_attempt(
 mod tests {
     use super::*;
     use crate::state::next;
-    use crate::wait::{MAX_WAIT, Wait};
     use proptest::prelude::*;
 
     fn decide(class: FailureClass, attempts: u32, crashes: u32) -> Verdict {
@@ -219,9 +219,9 @@ mod tests {
     /// S39.
     #[test]
     fn a_wait_counts_nothing_and_has_bounds() {
-        let forever = Wait { timeout: Duration::MAX, callback: None };
         let (before, policy) = (Counters { attempts: 3, crashes: 2 }, RetryPolicy::default());
-        let decide = |class| fail_attempt(class, RetryAdvice::Wait(forever), before, &policy, 0.0);
+        let decide =
+            |class| fail_attempt(class, RetryAdvice::Wait(Duration::MAX), before, &policy, 0.0);
         let verdict = decide(FailureClass::Snoozed);
         assert_eq!((verdict.state, verdict.delay), (JobState::Suspended, MAX_WAIT));
         assert_eq!(verdict.counters, before);

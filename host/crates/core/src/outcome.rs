@@ -1,7 +1,7 @@
 //! How one attempt ended and what it used.
 
 use crate::class::FailureClass;
-use crate::wait::Wait;
+use crate::wait::CallbackHash;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ pub enum RetryAdvice {
     Default,
     /// After this delay.
     After(#[serde(with = "crate::units::duration")] Duration),
-    /// When somebody called back, or a time is over. Only of class `snoozed`.
-    Wait(Wait),
+    /// When somebody called back, or this time is over. Only of class `snoozed`.
+    Wait(#[serde(with = "crate::units::duration")] Duration),
 }
 
 /// An attempt that ended without success.
@@ -51,6 +51,9 @@ pub struct Failure {
     pub backtrace: String,
     /// When to try again, where the class leaves that to the handler (`error` and `snoozed`).
     pub advice: RetryAdvice,
+    /// The callback that ends a wait earlier. Boxed, because few failures have one and all are
+    /// returned by value.
+    pub callback: Option<Box<CallbackHash>>,
 }
 
 impl Failure {
@@ -62,6 +65,7 @@ impl Failure {
             message: message.into(),
             backtrace: String::new(),
             advice: RetryAdvice::Default,
+            callback: None,
         }
     }
 }

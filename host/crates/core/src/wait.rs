@@ -21,29 +21,9 @@ pub const MAX_CALLBACK: u64 = 64 << 10;
 /// How every token begins, so that one that got into a log is recognised for what it is.
 const PREFIX: &str = "cofcb_";
 
-/// What a job waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
-    /// How long at most, counted by the database from when the attempt's outcome is written.
-    pub timeout: Duration,
-    /// The callback that ends it earlier; nothing for a job that only sleeps.
-    pub callback: Option<CallbackHash>,
-}
-
-impl Wait {
-    /// The wait, or the bound that it exceeds, in words.
-    pub fn new(timeout: Duration, callback: Option<CallbackHash>) -> Result<Self, BadWait> {
-        if timeout < MIN_WAIT || timeout > MAX_WAIT {
-            return Err(BadWait(timeout));
-        }
-        Ok(Self { timeout, callback })
-    }
-
-    /// The same wait within its bounds, for one that somebody else made.
-    #[must_use]
-    pub fn clamped(self) -> Self {
-        Self { timeout: self.timeout.clamp(MIN_WAIT, MAX_WAIT), ..self }
-    }
+/// A time for which a job may be put aside, or the bounds that it exceeds, in words.
+pub fn wait_time(time: Duration) -> Result<Duration, BadWait> {
+    if time < MIN_WAIT || time > MAX_WAIT { Err(BadWait(time)) } else { Ok(time) }
 }
 
 /// A wait that is too short or too long.
@@ -141,11 +121,12 @@ mod tests {
     #[test]
     fn waits_have_bounds() {
         for bad in [Duration::ZERO, Duration::from_millis(999), Duration::MAX] {
-            assert_eq!(Wait::new(bad, None), Err(BadWait(bad)));
-            let clamped = Wait { timeout: bad, callback: None }.clamped();
-            assert_eq!(Wait::new(clamped.timeout, None), Ok(clamped));
+            assert_eq!(wait_time(bad), Err(BadWait(bad)));
         }
-        let message = Wait::new(Duration::ZERO, None).unwrap_err().to_string();
+        for good in [MIN_WAIT, MAX_WAIT] {
+            assert_eq!(wait_time(good), Ok(good));
+        }
+        let message = wait_time(Duration::ZERO).unwrap_err().to_string();
         assert_eq!(message, "a job may be put aside for 1s to 30d, not for 0s");
     }
 }

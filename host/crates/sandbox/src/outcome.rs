@@ -10,8 +10,9 @@ use cofferdam_core::class::FailureClass;
 use cofferdam_core::history::MAX_MESSAGE;
 use cofferdam_core::outcome::{Failure, RetryAdvice};
 use cofferdam_core::units::{format_duration, format_size};
-use cofferdam_core::wait::Wait;
+use cofferdam_core::wait::CallbackHash;
 use std::any::Any;
+use std::time::Duration;
 use thiserror::Error;
 use wasmtime::{OutOfMemory, PoolConcurrencyLimitError, Trap, WasmBacktrace, WasmtimeBug};
 use wasmtime_wasi::I32Exit;
@@ -31,12 +32,12 @@ pub(crate) enum Phase {
 /// A failure whose backtrace is still to be written out.
 pub(crate) struct Failed {
     pub(crate) failure: Failure,
-    pub(crate) trace: Trace,
+    pub(crate) trace: Box<Trace>,
 }
 
 impl From<Failure> for Failed {
     fn from(failure: Failure) -> Self {
-        Self { failure, trace: Trace::default() }
+        Self { failure, trace: Box::default() }
     }
 }
 
@@ -52,14 +53,17 @@ pub(crate) enum Stop {
 /// The guest put its job aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the job was put aside")]
-pub(crate) struct Suspended(pub(crate) Wait);
+pub(crate) struct Suspended {
+    pub(crate) timeout: Duration,
+    pub(crate) callback: Option<CallbackHash>,
+}
 
 /// The failure that an error of a guest's call amounts to.
 pub(crate) fn failure(error: &wasmtime::Error, vitals: &Vitals, phase: Phase) -> Failed {
     let trace = error.downcast_ref::<WasmBacktrace>().map(Trace::from).unwrap_or_default();
     let mut failure = classify(error, &trace, vitals, phase);
     failure.message = kept(&failure.message, MAX_MESSAGE);
-    Failed { failure, trace }
+    Failed { failure, trace: Box::new(trace) }
 }
 
 fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phase) -> Failure {
@@ -69,8 +73,8 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
             Stop::Deadline => deadline(vitals, "while it ran guest code"),
         };
     }
-    if let Some(Suspended(wait)) = error.downcast_ref() {
-        return suspended(*wait);
+    if let Some(suspension) = error.downcast_ref() {
+        return suspended(suspension);
     }
     if let Some(hit) = error.downcast_ref::<LimitHit>() {
         return limit(hit);
@@ -108,14 +112,15 @@ fn classify(error: &wasmtime::Error, trace: &Trace, vitals: &Vitals, phase: Phas
     }
 }
 
-fn suspended(wait: Wait) -> Failure {
-    let time = format_duration(wait.timeout);
-    let message = match wait.callback {
+fn suspended(Suspended { timeout, callback }: &Suspended) -> Failure {
+    let time = format_duration(*timeout);
+    let message = match callback {
         Some(_) => format!("the job waits for a callback, {time} at most"),
         None => format!("the job sleeps for {time}"),
     };
     let mut failure = Failure::new(FailureClass::Snoozed, "suspended", message);
-    failure.advice = RetryAdvice::Wait(wait);
+    failure.advice = RetryAdvice::Wait(*timeout);
+    failure.callback = callback.map(Box::new);
     failure
 }
 
@@ -203,7 +208,7 @@ pub(crate) fn reaped(stop: Stop, vitals: &Vitals, queued: bool) -> Failed {
     if !queued {
         return deadline(vitals, "while it waited in a WASI call, for a timer or a stream").into();
     }
-    Failed { failure: deadline(vitals, "while it ran guest code"), trace: vitals.trace() }
+    Failed { failure: deadline(vitals, "while it ran guest code"), trace: Box::new(vitals.trace()) }
 }
 
 fn killed(reason: KillReason) -> Failure {

@@ -36,6 +36,8 @@ pub(crate) async fn in_time<T>(
     within: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
+    // Boxed, so that whoever calls through many layers does not carry a whole transaction.
+    let work = Box::pin(work);
     tokio::time::timeout(within, work).await.unwrap_or(Err(StoreError::Timeout(within)))
 }
 
@@ -128,13 +130,14 @@ impl<'p> Executor<'p> for Bounded<'p> {
 /// must not keep its place in the pool while it waits for an answer.
 pub(crate) fn on_release(
     connection: &mut PgConnection,
-    _: PoolConnectionMetadata,
+    _about: PoolConnectionMetadata,
 ) -> BoxFuture<'_, Result<bool, Error>> {
     Box::pin(async move { lives(connection).await.map(|()| true) })
 }
 
 /// Before a connection comes out of the pool. One that was used a moment ago is believed to live,
 /// which saves the hot paths a round trip.
+#[expect(clippy::needless_pass_by_value, reason = "what the pool asks of its hooks")]
 pub(crate) fn on_acquire(
     connection: &mut PgConnection,
     about: PoolConnectionMetadata,

@@ -48,7 +48,7 @@ impl Listener {
         loop {
             let Some(listener) = &mut self.connected else {
                 tokio::time::sleep_until(self.retry_at).await;
-                match connect(&self.store).await {
+                match Box::pin(connect(&self.store)).await {
                     Ok(listener) => {
                         self.connected = Some(listener);
                         self.failures = 0;
@@ -58,7 +58,7 @@ impl Listener {
                 }
                 continue;
             };
-            let heard = match tokio::time::timeout(SILENCE, listener.try_recv()).await {
+            let heard = match tokio::time::timeout(SILENCE, Box::pin(listener.try_recv())).await {
                 Ok(heard) => heard,
                 // A network that swallows everything looks like a database that has nothing to say.
                 Err(_) => match bounded::lives(listener).await {

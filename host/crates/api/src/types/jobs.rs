@@ -141,7 +141,8 @@ pub struct JobView {
     /// What cancelled it: `user`, `parent_failed`, `parent_cancelled`, `tenant` or `expired`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Which budget a dead job used up: `attempts` or `crashed`.
+    /// Which budget a dead job used up, `attempts` or `crashed`; or `quarantined`, of a job that
+    /// cannot run because its version is in quarantine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

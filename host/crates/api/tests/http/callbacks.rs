@@ -8,7 +8,7 @@ use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::{Counters, RetryPolicy, fail_attempt};
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
 use cofferdam_core::state::JobState;
-use cofferdam_core::wait::{CallbackToken, MAX_CALLBACK, Wait};
+use cofferdam_core::wait::{CallbackToken, MAX_CALLBACK};
 use cofferdam_store::{Finish, FinishEnd};
 use cofferdam_testkit::Platform;
 use std::time::Duration;
@@ -20,9 +20,9 @@ async fn put_aside(platform: &Platform, callback: &CallbackToken) {
     let key = platform.claim_as_a_ghost().await;
     let ghost = platform.store.workers().await.unwrap().last().unwrap().id;
     let class = FailureClass::Snoozed;
-    let wait = Wait::new(Duration::from_hours(1), Some(callback.hash())).unwrap();
     let mut failure = Failure::new(class, "suspended", "the job waits");
-    failure.advice = RetryAdvice::Wait(wait);
+    failure.advice = RetryAdvice::Wait(Duration::from_hours(1));
+    failure.callback = Some(Box::new(callback.hash()));
     let policy = RetryPolicy::default();
     let verdict = fail_attempt(class, failure.advice, Counters::default(), &policy, 0.0);
     let finish =

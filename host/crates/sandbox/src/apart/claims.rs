@@ -54,6 +54,7 @@ fn failure(failure: Failure, known: &Known<'_>) -> Result<Failure, &'static str>
     let mut failure = bounded(failure);
     if !matches!(failure.class, FailureClass::Error | FailureClass::Snoozed) {
         failure.advice = RetryAdvice::Default;
+        failure.callback = None;
     }
     let told = |reason| known.killed == Some(reason);
     match failure.class {

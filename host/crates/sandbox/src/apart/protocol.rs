@@ -11,7 +11,7 @@ use cofferdam_core::class::FailureClass;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
-use cofferdam_core::wait::Resumption;
+use cofferdam_core::wait::{CallbackHash, Resumption};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -184,6 +184,7 @@ struct FailureForm {
     message: String,
     backtrace: String,
     advice: RetryAdvice,
+    callback: Option<Box<CallbackHash>>,
 }
 
 #[cfg(test)]

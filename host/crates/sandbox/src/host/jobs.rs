@@ -4,7 +4,7 @@ use crate::bindings::jobs;
 use crate::host::HostCall;
 use crate::outcome::Suspended;
 use crate::state::State;
-use cofferdam_core::wait::{CallbackHash, CallbackToken, Resumption, Wait};
+use cofferdam_core::wait::{CallbackHash, CallbackToken, Resumption, wait_time};
 use std::time::Duration;
 
 impl jobs::Host for State {
@@ -25,9 +25,9 @@ impl jobs::Host for State {
             Ok(hash) => hash,
             Err(problem) => return Ok(Err(problem)),
         };
-        match Wait::new(Duration::from_millis(timeout_ms), callback) {
+        match wait_time(Duration::from_millis(timeout_ms)) {
             // The guest has said its last word: its call ends here, like that of one that traps.
-            Ok(wait) => Err(Suspended(wait).into()),
+            Ok(timeout) => Err(Suspended { timeout, callback }.into()),
             Err(bad) => Ok(Err(bad.to_string())),
         }
     }

@@ -74,7 +74,8 @@ pub struct JobDetail {
     pub class: Option<FailureClass>,
     /// The message of that attempt.
     pub message: Option<String>,
-    /// Which budget a dead job used up: `attempts` or `crashed`.
+    /// Which budget a dead job used up, `attempts` or `crashed`; or `quarantined`, of a job that
+    /// cannot be claimed because its version is.
     pub reason: Option<String>,
     /// The size of its output, when it completed.
     pub output_bytes: Option<u64>,

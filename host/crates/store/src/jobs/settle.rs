@@ -8,7 +8,7 @@ use crate::store::Store;
 use cofferdam_core::fail::{Exhausted, Verdict};
 use cofferdam_core::history::{bounded, bounded_text};
 use cofferdam_core::ids::{JobId, LeaseKey, WorkerId};
-use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
+use cofferdam_core::outcome::{Failure, Usage};
 use cofferdam_core::state::JobState;
 use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 use std::collections::HashMap;
@@ -245,10 +245,8 @@ async fn fail(
     let reason = |end: &Failed<'_>| end.verdict.exhausted.map(Exhausted::as_str);
     let attempts = |end: &Failed<'_>| integer(end.verdict.counters.attempts);
     let crashes = |end: &Failed<'_>| integer(end.verdict.counters.crashes);
-    let callback = |end: &Failed<'_>| match &end.failure.advice {
-        RetryAdvice::Wait(wait) => wait.callback.map(|hash| hash.as_bytes().to_vec()),
-        RetryAdvice::Default | RetryAdvice::After(_) => None,
-    };
+    let callback =
+        |end: &Failed<'_>| end.failure.callback.as_ref().map(|hash| hash.as_bytes().to_vec());
     let rows: Vec<(Uuid, i64, String, i64)> = sqlx::query_as(FAIL)
         .bind(worker.map(WorkerId::as_uuid))
         .bind(jobs)

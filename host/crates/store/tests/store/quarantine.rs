@@ -71,7 +71,9 @@ async fn three_jobs_that_kill_their_process_put_their_version_into_quarantine() 
         Some("3 jobs killed the process that ran them within 60 minutes")
     );
     assert!(house.claim(me, 10).await.is_empty());
-    assert_eq!(house.state(third).await, JobState::Available);
+    let waiting = house.detail(third).await;
+    assert_eq!(waiting.state, JobState::Available);
+    assert_eq!(waiting.reason.as_deref(), Some("quarantined"), "whoever asks is told why it waits");
     assert_eq!(house.db.count("held").await, 1);
     house.assert_one_place().await;
 }

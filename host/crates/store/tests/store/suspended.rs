@@ -6,7 +6,7 @@ use cofferdam_core::fail::{RetryPolicy, fail_attempt};
 use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::outcome::{Failure, RetryAdvice};
 use cofferdam_core::state::JobState;
-use cofferdam_core::wait::{CallbackHash, CallbackToken, Resumption, Wait};
+use cofferdam_core::wait::{CallbackHash, CallbackToken, Resumption};
 use cofferdam_store::{Cancel, Claimed, Finish, FinishEnd, StoreError};
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ fn token(bits: u8) -> CallbackHash {
 
 /// The end of an attempt that puts its job aside.
 fn waits(claimed: &Claimed, callback: Option<CallbackHash>) -> FinishEnd {
-    let advice = RetryAdvice::Wait(Wait::new(HOUR, callback).unwrap());
+    let advice = RetryAdvice::Wait(HOUR);
     let class = FailureClass::Snoozed;
     let mut failure = Failure::new(class, "suspended", "the job waits");
     failure.advice = advice;
+    failure.callback = callback.map(Box::new);
     let policy = RetryPolicy::default();
     let verdict = fail_attempt(class, advice, claimed.counters, &policy, 0.5);
     FinishEnd::Failed { failure, verdict }
