@@ -101,9 +101,9 @@ impl Drop for TestDb {
 
 /// How many rows a table of the platform has, in whichever database.
 pub async fn count(url: &str, table: &str) -> i64 {
-    let query = AssertSqlSafe(format!("SELECT count(*) FROM {SCHEMA}.{table}"));
+    let query = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
     let options = PgConnectOptions::from_str(url).expect("the URL is valid");
-    let mut connection = connect(&options).await;
+    let mut connection = connect(&options.options([("search_path", SCHEMA)])).await;
     sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("the table is there")
 }
 

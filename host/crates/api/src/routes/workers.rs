@@ -36,8 +36,10 @@ pub(crate) async fn drain(
     State(state): State<Shared>,
     WorkerPath(id): WorkerPath,
 ) -> Answer<(StatusCode, Json<WorkerView>)> {
+    let known = find(&state, id).await?;
     let told = state.store.request_drain(id).await?;
-    let worker = find(&state, id).await?;
+    // One that has nothing to wait for may have left by now.
+    let worker = find(&state, id).await.unwrap_or(known);
     if !told && worker.evicted {
         return Err(Problem::conflict("worker-evicted", format!("worker {id} was evicted"))
             .hint("it holds no jobs any more; a process that lives goes on under another id"));

@@ -16,9 +16,10 @@ use std::os::fd::RawFd;
 /// memories are reserved long before they are used.
 const MAX_DESCRIPTORS: u64 = 512;
 
-/// How much nicer than its parent the child is: it gets a third of what each of the worker's threads
-/// gets where both want more than there is. Its compiler alone would take whole processors.
-const NICER: i32 = 5;
+/// How much nicer than its parent the child is: it gets half of what each of the worker's threads
+/// gets where both want more than there is. Its compiler alone would take whole processors; but much
+/// less, and a busy machine would have its deadline pass before the guest has run.
+const NICER: i32 = 3;
 
 /// The name of the process, as people look for it. It is executed as `/proc/self/exe`.
 const NAME: &CStr = c"cofferdam";
