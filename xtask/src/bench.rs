@@ -2,6 +2,7 @@
 
 use crate::{guests, setup, shell, workspace};
 use anyhow::Result;
+use std::process::Command;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -16,11 +17,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setup::run()?;
     guests::build()?;
-    if arguments.arguments.iter().any(|argument| argument == "crash") {
-        let mut cargo = workspace::cargo();
-        shell::run(cargo.args(["build", "--release", "--package", "cofferdam"]))?;
-    }
-    let mut cargo = workspace::cargo();
-    cargo.args(["run", "--release", "--package", "cofferdam-bench", "--", "--guests"]);
-    shell::run(cargo.arg(guests::folder()).args(&arguments.arguments))
+    // Both at once, so that what they share is built once.
+    let packages = ["build", "--release", "--package", "cofferdam", "--package", "cofferdam-bench"];
+    shell::run(workspace::cargo().args(packages))?;
+    let mut bench = Command::new(workspace::target_dir().join("release/cofferdam-bench"));
+    shell::run(bench.arg("--guests").arg(guests::folder()).args(&arguments.arguments))
 }
