@@ -20,11 +20,8 @@ use std::time::Duration;
 const ON_THE_WAY: Duration = Duration::from_secs(5);
 
 /// How long a connection has to show that it lives, when it goes back to the pool and when it comes
-/// out after a rest.
+/// out.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-
-/// For how long an idle connection is believed to live.
-const FRESH: Duration = Duration::from_secs(1);
 
 /// How long the answer to a statement is waited for.
 pub(crate) fn patience(statement_timeout: Duration) -> Duration {
@@ -135,19 +132,13 @@ pub(crate) fn on_release(
     Box::pin(async move { lives(connection).await.map(|()| true) })
 }
 
-/// Before a connection comes out of the pool. One that was used a moment ago is believed to live,
-/// which saves the hot paths a round trip.
-#[expect(clippy::needless_pass_by_value, reason = "what the pool asks of its hooks")]
+/// Before a connection comes out of the pool: one that died while it rested is replaced, and whoever
+/// asked does not notice that Postgres was away.
 pub(crate) fn on_acquire(
     connection: &mut PgConnection,
-    about: PoolConnectionMetadata,
+    _about: PoolConnectionMetadata,
 ) -> BoxFuture<'_, Result<bool, Error>> {
-    Box::pin(async move {
-        if about.idle_for >= FRESH {
-            lives(connection).await?;
-        }
-        Ok(true)
-    })
+    Box::pin(async move { lives(connection).await.map(|()| true) })
 }
 
 /// Whether the other end answers at all.
