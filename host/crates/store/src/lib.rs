@@ -4,7 +4,7 @@
 //! in one statement or one transaction, in batches, fenced by the lease; what becomes of a job is
 //! decided in `cofferdam-core` and handed in.
 
-mod cluster;
+pub mod cluster;
 pub mod jobs;
 pub mod leader;
 pub mod logs;

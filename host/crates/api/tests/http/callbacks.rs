@@ -6,6 +6,7 @@ use axum::http::{Method, header};
 use cofferdam_api::types::{CallbackAnswer, JobView};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::fail::{Counters, RetryPolicy, fail_attempt};
+use cofferdam_core::ids::JobId;
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
 use cofferdam_core::state::JobState;
 use cofferdam_core::wait::{CallbackToken, MAX_CALLBACK};
@@ -31,15 +32,21 @@ async fn put_aside(platform: &Platform, callback: &CallbackToken) {
     assert_eq!(finished[0].applied, Some(JobState::Suspended));
 }
 
-/// S39: whoever calls back has no token but that of the callback.
-#[tokio::test]
-async fn a_callback_needs_no_other_token_and_works_once() {
-    // given a server with a token, and a job that waits
+/// A server with a token, and a job that waits for a callback.
+async fn with_a_waiting_job() -> (Api, JobId, CallbackToken) {
     let api = Api::with_token(TOKEN).await;
     api.platform.push("misbehave").await;
     let id = api.platform.submit("misbehave/echo", "1").await;
     let token = CallbackToken::from_bits([7; 32]);
     put_aside(&api.platform, &token).await;
+    (api, id, token)
+}
+
+/// S39: whoever calls back has no token but that of the callback.
+#[tokio::test]
+async fn a_callback_needs_no_other_token_and_works_once() {
+    // given a server with a token, and a job that waits
+    let (api, id, token) = with_a_waiting_job().await;
 
     // when a stranger calls back who was given the callback
     let path = format!("/api/v1/callbacks/{}", token.as_str());
@@ -55,11 +62,7 @@ async fn a_callback_needs_no_other_token_and_works_once() {
 
 #[tokio::test]
 async fn a_callback_that_is_none_changes_nothing() {
-    let api = Api::with_token(TOKEN).await;
-    api.platform.push("misbehave").await;
-    let id = api.platform.submit("misbehave/echo", "1").await;
-    let token = CallbackToken::from_bits([7; 32]);
-    put_aside(&api.platform, &token).await;
+    let (api, id, token) = with_a_waiting_job().await;
     let path = format!("/api/v1/callbacks/{}", token.as_str());
 
     // what is no token is said not to be one, and not repeated
