@@ -24,9 +24,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setup::run()?;
     guests::build()?;
-    // Both at once, so that what they share is built once.
-    let packages = ["build", "--package", "cofferdam", "--package", "cofferdam-chaos"];
-    shell::run(workspace::cargo().args(packages))?;
+    // As the tests build them: with a choice of packages come other features, and everything anew.
+    shell::run(workspace::cargo().args(["build", "--workspace", "--bins"]))?;
     let built = workspace::target_dir().join("debug");
     let mut chaos = Command::new(built.join("cofferdam-chaos"));
     chaos.args(["--minutes", &arguments.minutes.to_string()]);

@@ -12,9 +12,13 @@ use futures_util::{StreamExt as _, TryFutureExt as _, TryStreamExt as _};
 use sqlx::Describe;
 use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
 use sqlx::postgres::{PgConnection, PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Either, Error, Execute, Executor, Postgres, SqlStr};
+use sqlx::{Either, Error, Execute, Executor, Postgres, Row as _, SqlStr, raw_sql};
 use std::io::ErrorKind;
 use std::time::Duration;
+
+/// Whether no transaction is open. A statement by itself, in one message, begins its transaction at
+/// its own time; in a transaction that was begun before, `now()` is the time of its BEGIN.
+const BETWEEN_TRANSACTIONS: &str = "SELECT now() = statement_timestamp()";
 
 /// How much longer than Postgres lets a statement run its answer may take.
 const ON_THE_WAY: Duration = Duration::from_secs(5);
@@ -124,12 +128,18 @@ impl<'p> Executor<'p> for Bounded<'p> {
 }
 
 /// Before a connection goes back to the pool: what was given up half way is not worth keeping, and
-/// must not keep its place in the pool while it waits for an answer.
+/// must not keep its place in the pool while it waits for an answer. Nor may a connection go back
+/// that is still in a transaction. The driver rolls back what it knows of, but it does not know of
+/// a transaction whose BEGIN was given up between the question and the answer: every statement that
+/// came after it would seem to work, and be undone.
 pub(crate) fn on_release(
     connection: &mut PgConnection,
     _about: PoolConnectionMetadata,
 ) -> BoxFuture<'_, Result<bool, Error>> {
-    Box::pin(async move { lives(connection).await.map(|()| true) })
+    Box::pin(async move {
+        let row = answered(SIGN_OF_LIFE, connection.fetch_one(raw_sql(BETWEEN_TRANSACTIONS)));
+        row.await?.try_get(0)
+    })
 }
 
 /// Before a connection comes out of the pool: one that died while it rested is replaced, and whoever

@@ -1,10 +1,13 @@
 //! A network that swallows everything, without a word to either end.
 
-use crate::support::BOUND;
+use crate::support::{BOUND, House, worker, worker_row};
 use cofferdam_store::{Store, StoreSettings};
 use cofferdam_testkit::proxy::Mode;
 use cofferdam_testkit::{TestDb, wait_for};
 use sqlx::AssertSqlSafe;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 /// The schema of the test databases, and the channel.
@@ -45,6 +48,48 @@ async fn a_call_whose_answer_is_swallowed_ends_and_leaves_the_pool_as_it_was() {
         first.and(second).and(third).map_err(|error| error.to_string())
     })
     .await;
+}
+
+/// S92: wherever a transaction is given up, its connection does not go back to the pool within it.
+/// What is written over that connection next is there for everybody.
+#[tokio::test]
+async fn a_transaction_that_is_given_up_anywhere_leaves_nothing_open() {
+    // Given a store with a single connection
+    let house = House::new().await;
+    let settings = StoreSettings { max_connections: 1, ..house.db.settings() };
+    let store = Store::connect(&settings).await.unwrap();
+    let mut given_up = 0;
+    loop {
+        // when a transaction is given up at its first wait, at its second, and so on, each time with
+        // the answer that it waits for on its way,
+        let job = [house.job()];
+        let ended = gives_up_after(given_up, store.enqueue(&job)).await;
+        // then the next statement over the connection is written for good.
+        let row = worker_row(worker());
+        store.register_worker(&row).await.unwrap();
+        let registered = house.store.workers().await.unwrap();
+        assert!(registered.iter().any(|other| other.id == row.id), "given up at wait {given_up}");
+        if ended {
+            break;
+        }
+        given_up += 1;
+    }
+    assert!(given_up > 3, "a connection, a BEGIN, statements, a COMMIT: {given_up} waits");
+}
+
+/// Drops some work at a wait, counted from zero, or lets it end before.
+async fn gives_up_after<T>(waits: usize, work: impl Future<Output = T>) -> bool {
+    let mut work = pin!(work);
+    let mut waited = 0;
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(_) => Poll::Ready(true),
+        Poll::Pending if waited == waits => Poll::Ready(false),
+        Poll::Pending => {
+            waited += 1;
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// The listener asks for a sign of life when it hears nothing, and takes a new connection where
