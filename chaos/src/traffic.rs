@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 /// How long somebody tries to get an answer at all.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How long somebody tries to upload a module. Each try has it compiled, which takes tens of seconds
+/// on a machine that does all of this, and ends with every server that is killed meanwhile.
+const PUSH_PATIENCE: Duration = Duration::from_mins(5);
+
 /// Between two tries.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -98,7 +102,7 @@ pub async fn submitter(
 
 /// Uploads the component under a name, as soon as there is somebody to upload it to.
 pub async fn push(fleet: &Arc<Fleet>, component: PathBuf, name: String) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + PUSH_PATIENCE;
     loop {
         let (fleet, component, name) = (fleet.clone(), component.clone(), name.clone());
         let pushed = tokio::task::spawn_blocking(move || fleet.push(&component, &name)).await?;
