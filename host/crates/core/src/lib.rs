@@ -5,11 +5,13 @@
 
 pub mod bounds;
 pub mod class;
+pub mod egress;
 pub mod fail;
 pub mod hint;
 pub mod history;
 pub mod ids;
 pub mod job;
+pub mod key;
 pub mod limits;
 pub mod log;
 pub mod manifest;
@@ -18,6 +20,7 @@ pub mod name;
 pub mod outcome;
 pub mod recovery;
 pub mod retry;
+pub mod secret;
 pub mod settings;
 pub mod state;
 pub mod units;

@@ -46,8 +46,35 @@ pub struct Limits {
     pub log_flood_bytes: u64,
     /// See `log_flood_bytes`.
     pub log_flood_lines: u64,
-    /// Bytes that one host call may copy out of the guest.
+    /// Bytes that one host call may copy out of the guest. Stops lists and texts of gigabytes.
     pub hostcall_bytes: u64,
+    /// Core instances of the attempt. A plain component has three to five, a Python program with
+    /// native extensions some eighty. Stops components that are all bookkeeping.
+    pub instances: u64,
+    /// Handles of components alive at once. Stops a guest from growing tables of the host without
+    /// host code in the loop.
+    pub handles: u64,
+    /// Resources of the host alive at once: streams, pollables, requests. Each is an allocation.
+    pub resources: u64,
+    /// Random bytes of one call. Stops a cheap call from doing a lot of host work.
+    pub random_bytes: u64,
+    /// Requests of the attempt, refused ones included. Stops a job from being a flood of requests.
+    pub http_calls: u64,
+    /// Requests under way at once. Each holds a connection of the host.
+    pub http_concurrent: u64,
+    /// Bytes of the body of one request, and of one answer.
+    pub http_body_bytes: u64,
+    /// Bytes of the headers of one request, and of one answer.
+    pub http_header_bytes: u64,
+    /// Time of one request, from the look-up of the name to the last byte of the answer. Stops
+    /// servers that answer a byte a minute from holding what a request holds.
+    #[serde(with = "crate::units::duration")]
+    pub http_time: Duration,
+    /// Bytes in the scratch folder, where the manifest asks for one. Stops a job from filling the
+    /// disk of its worker.
+    pub scratch_bytes: u64,
+    /// Files and folders in the scratch folder, for the same reason: an empty file costs, too.
+    pub scratch_files: u64,
 }
 
 impl Default for Limits {
@@ -62,6 +89,17 @@ impl Default for Limits {
             log_flood_bytes: 64 * MIB,
             log_flood_lines: 1_000_000,
             hostcall_bytes: 16 * MIB,
+            instances: 200,
+            handles: 10_000,
+            resources: 1_000,
+            random_bytes: 64 * KIB,
+            http_calls: 1_000,
+            http_concurrent: 16,
+            http_body_bytes: 16 * MIB,
+            http_header_bytes: 64 * KIB,
+            http_time: Duration::from_secs(30),
+            scratch_bytes: 64 * MIB,
+            scratch_files: 1_000,
         }
     }
 }
@@ -73,6 +111,7 @@ impl Limits {
             deadline: Duration::from_hours(1),
             fuel: 10_000_000_000_000,
             memory_bytes: 1024 * MIB,
+            scratch_bytes: 1024 * MIB,
             ..Self::default()
         }
     }
@@ -99,6 +138,17 @@ impl Limits {
             log_flood_bytes: self.log_flood_bytes.min(caps.log_flood_bytes),
             log_flood_lines: self.log_flood_lines.min(caps.log_flood_lines),
             hostcall_bytes: self.hostcall_bytes.min(caps.hostcall_bytes),
+            instances: self.instances.min(caps.instances),
+            handles: self.handles.min(caps.handles),
+            resources: self.resources.min(caps.resources),
+            random_bytes: self.random_bytes.min(caps.random_bytes),
+            http_calls: self.http_calls.min(caps.http_calls),
+            http_concurrent: self.http_concurrent.min(caps.http_concurrent),
+            http_body_bytes: self.http_body_bytes.min(caps.http_body_bytes),
+            http_header_bytes: self.http_header_bytes.min(caps.http_header_bytes),
+            http_time: self.http_time.min(caps.http_time),
+            scratch_bytes: self.scratch_bytes.min(caps.scratch_bytes),
+            scratch_files: self.scratch_files.min(caps.scratch_files),
         }
     }
 }

@@ -10,6 +10,44 @@ use crate::name::QueueName;
 use crate::retry::Backoff;
 use serde::{Deserialize, Serialize};
 
+/// Where an attempt runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the worker's process, on a guest thread, beside others.
+    #[default]
+    Thread,
+    /// In a process of its own, behind a second wall.
+    Process,
+}
+
+impl Isolation {
+    /// As in the manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// A text that is no isolation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is neither `thread` nor `process`")]
+pub struct IsolationError(String);
+
+impl crate::hint::Hint for IsolationError {}
+
+impl std::str::FromStr for Isolation {
+    type Err = IsolationError;
+    fn from_str(text: &str) -> Result<Self, IsolationError> {
+        [Self::Thread, Self::Process]
+            .into_iter()
+            .find(|isolation| isolation.as_str() == text)
+            .ok_or_else(|| IsolationError(text.chars().take(40).collect()))
+    }
+}
+
 /// The options of one kind of one version, settled when the version is published: the manifest's
 /// section of the kind over what the component describes over the manifest's `[limits]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +67,9 @@ pub struct KindSettings {
     /// Wall-clock time, fuel and memory.
     #[serde(default)]
     pub limits: LimitWish,
+    /// Where its attempts run.
+    #[serde(default)]
+    pub isolation: Isolation,
 }
 
 impl KindSettings {
@@ -43,6 +84,7 @@ impl KindSettings {
             backoff: section.backoff,
             retry_classes: section.retry_classes,
             limits: section.limits.over(&described).over(&manifest.limits),
+            isolation: manifest.module.isolation.unwrap_or_default(),
         }
     }
 }
