@@ -94,22 +94,27 @@ impl fmt::Display for SecretName {
     }
 }
 
-/// The value of a secret. Never shown, and overwritten when it is dropped.
+/// The value of a secret: a text. Never shown, and overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct SecretValue(Vec<u8>);
+pub struct SecretValue(String);
 
 impl SecretValue {
-    /// Takes a value of at most [`MAX_SECRET`] bytes that is not empty.
+    /// Takes a text of at most [`MAX_SECRET`] bytes that is not empty.
     pub fn new(bytes: Vec<u8>) -> Result<Self, SecretError> {
-        match bytes.len() {
-            0 => Err(SecretError::Empty),
-            1..=MAX_SECRET => Ok(Self(bytes)),
-            bytes => Err(SecretError::TooLarge { bytes }),
+        if bytes.is_empty() {
+            return Err(SecretError::Empty);
         }
+        if bytes.len() > MAX_SECRET {
+            return Err(SecretError::TooLarge { bytes: bytes.len() });
+        }
+        String::from_utf8(bytes).map(Self).map_err(|error| {
+            error.into_bytes().zeroize();
+            SecretError::NotText
+        })
     }
 
     /// The value.
-    pub fn expose(&self) -> &[u8] {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }
@@ -132,6 +137,9 @@ pub enum SecretError {
         /// How large it is.
         bytes: usize,
     },
+    /// It is no text, and handlers are given texts.
+    #[error("the secret is not UTF-8 text")]
+    NotText,
     /// It was sealed with another key, for another tenant or under another name, or it was changed.
     #[error("the sealed secret does not open with the key of this installation")]
     Sealed,
@@ -145,6 +153,7 @@ impl Hint for SecretError {
         let hint = match self {
             Self::Empty => "give the value on standard input",
             Self::TooLarge { .. } => "keep what is large elsewhere, and its key here",
+            Self::NotText => "encode it, in Base64 for example, and have the handler decode it",
             Self::Sealed => {
                 "every server and worker needs the same COFFERDAM_KEY; set the secret again if it is lost"
             }
@@ -163,7 +172,7 @@ pub fn seal(
     nonce: [u8; NONCE_BYTES],
 ) -> Result<Vec<u8>, SecretError> {
     let bound = bound_to(tenant, name);
-    let payload = Payload { msg: value.expose(), aad: &bound };
+    let payload = Payload { msg: value.expose().as_bytes(), aad: &bound };
     let ciphertext = Aes256Gcm::new(key.as_bytes().into())
         .encrypt(&Nonce::from(nonce), payload)
         .map_err(|_| SecretError::Cipher)?;
@@ -233,6 +242,7 @@ mod tests {
         assert_eq!(SecretValue::new(Vec::new()), Err(SecretError::Empty));
         let bytes = MAX_SECRET + 1;
         assert_eq!(SecretValue::new(vec![0; bytes]), Err(SecretError::TooLarge { bytes }));
+        assert_eq!(SecretValue::new(vec![0xff]), Err(SecretError::NotText));
         let value = SecretValue::new(b"hunter2".to_vec()).unwrap();
         assert_eq!(format!("{value:?}"), "SecretValue(..)");
     }

@@ -1,9 +1,12 @@
 //! What the caller says about one attempt, and what the attempt may ask of the caller.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
+use cofferdam_core::secret::{SecretName, SecretValue};
 use cofferdam_core::wait::Resumption;
+use http_body_util::combinators::UnsyncBoxBody;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,4 +87,75 @@ pub trait AttemptHost: Send + Sync {
     /// Moves the deadline. Answers with the time that remains now; the sandbox moves its own
     /// deadline to match. The error is told to the guest.
     async fn extend_deadline(&self, by: Duration) -> Result<Duration, String>;
+
+    /// The value of one of the tenant's secrets that the module was granted. The error is told to
+    /// the guest.
+    async fn secret(&self, _name: &SecretName) -> Result<SecretValue, String> {
+        Err("there are no secrets here".to_owned())
+    }
+
+    /// Sends a request, if whoever runs the attempt allows it, and answers as soon as the head of
+    /// the answer is there. The secrets are already in its headers.
+    async fn fetch(&self, _call: Call) -> Result<Answer, FetchError> {
+        Err(FetchError::new(FetchFault::Denied, "requests are not allowed here"))
+    }
+}
+
+/// One request of a guest.
+pub struct Call {
+    /// Its place among the attempt's requests, from 1: the same in every attempt of a handler
+    /// that does the same.
+    pub number: u64,
+    /// What to send. The URI has a scheme and an authority.
+    pub request: http::Request<Bytes>,
+    /// How long all of it may take, to the last byte of the answer.
+    pub time: Duration,
+    /// The most bytes of the answer's headers, and of its body.
+    pub max_answer: (u64, u64),
+}
+
+/// What comes back. Reading the body fails with a [`FetchError`] where it takes too long or
+/// becomes too large.
+pub type Answer = http::Response<UnsyncBoxBody<Bytes, FetchError>>;
+
+/// Why a request was not sent, or not answered, in the words of `wasi:http`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchFault {
+    /// A rule forbids it: of the manifest, of the operator or of the limits.
+    Denied,
+    /// The address that the name resolves to is not for jobs.
+    AddressDenied,
+    /// The name does not resolve.
+    Dns,
+    /// Nothing listens there, or nothing answers.
+    Connection,
+    /// It took too long.
+    Timeout,
+    /// The other side's certificate is not good, or it does not speak TLS.
+    Tls,
+    /// What was sent or came back is not HTTP.
+    Protocol,
+    /// The request is larger than it may be.
+    RequestTooLarge,
+    /// The answer is larger than it may be.
+    AnswerTooLarge,
+    /// The host failed.
+    Internal,
+}
+
+/// See [`FetchFault`]. The message is told to the guest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FetchError {
+    /// What kind of fault it is.
+    pub fault: FetchFault,
+    /// What happened, in a sentence that holds no secret.
+    pub message: String,
+}
+
+impl FetchError {
+    /// A fault in words.
+    pub fn new(fault: FetchFault, message: impl Into<String>) -> Self {
+        Self { fault, message: message.into() }
+    }
 }

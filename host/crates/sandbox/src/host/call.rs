@@ -13,10 +13,13 @@ pub(crate) enum HostCall {
     SuspendUntil,
     Stdout,
     Stderr,
+    Secret,
+    Fetch,
+    Scratch,
 }
 
 impl HostCall {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::Log,
         Self::Progress,
         Self::Checkpoint,
@@ -24,6 +27,9 @@ impl HostCall {
         Self::SuspendUntil,
         Self::Stdout,
         Self::Stderr,
+        Self::Secret,
+        Self::Fetch,
+        Self::Scratch,
     ];
 
     /// What guests know it by.
@@ -36,6 +42,9 @@ impl HostCall {
             Self::SuspendUntil => "cofferdam:job/jobs.suspend-until",
             Self::Stdout => "wasi:cli/stdout",
             Self::Stderr => "wasi:cli/stderr",
+            Self::Secret => "cofferdam:job/secrets.get",
+            Self::Fetch => "wasi:http/outgoing-handler.handle",
+            Self::Scratch => "wasi:filesystem/types",
         }
     }
 }
