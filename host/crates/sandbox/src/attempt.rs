@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use cofferdam_core::egress::{FetchError, FetchFault};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
 use cofferdam_core::secret::{SecretName, SecretValue};
@@ -117,45 +118,3 @@ pub struct Call {
 /// What comes back. Reading the body fails with a [`FetchError`] where it takes too long or
 /// becomes too large.
 pub type Answer = http::Response<UnsyncBoxBody<Bytes, FetchError>>;
-
-/// Why a request was not sent, or not answered, in the words of `wasi:http`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchFault {
-    /// A rule forbids it: of the manifest, of the operator or of the limits.
-    Denied,
-    /// The address that the name resolves to is not for jobs.
-    AddressDenied,
-    /// The name does not resolve.
-    Dns,
-    /// Nothing listens there, or nothing answers.
-    Connection,
-    /// It took too long.
-    Timeout,
-    /// The other side's certificate is not good, or it does not speak TLS.
-    Tls,
-    /// What was sent or came back is not HTTP.
-    Protocol,
-    /// The request is larger than it may be.
-    RequestTooLarge,
-    /// The answer is larger than it may be.
-    AnswerTooLarge,
-    /// The host failed.
-    Internal,
-}
-
-/// See [`FetchFault`]. The message is told to the guest.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct FetchError {
-    /// What kind of fault it is.
-    pub fault: FetchFault,
-    /// What happened, in a sentence that holds no secret.
-    pub message: String,
-}
-
-impl FetchError {
-    /// A fault in words.
-    pub fn new(fault: FetchFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into() }
-    }
-}

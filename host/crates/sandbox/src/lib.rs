@@ -47,7 +47,7 @@ mod ticker;
 mod traps;
 mod vitals;
 
-pub use attempt::{Answer, Attempt, AttemptHost, Call, FetchError, FetchFault, JobInfo};
+pub use attempt::{Answer, Attempt, AttemptHost, Call, JobInfo};
 pub use compile::Prepared;
 pub use imports::WIT_VERSION;
 pub use inspect::Inspection;
