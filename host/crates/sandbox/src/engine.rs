@@ -1,12 +1,13 @@
 //! The one engine configuration: every knob is set here and nowhere else.
 
+use crate::code::Effort;
 use crate::limiter::{MAX_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES};
 use crate::settings::{Pooling, SandboxSettings};
 use crate::status::{Allocation, StartError};
 use std::num::NonZeroUsize;
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, ModuleVersionStrategy, OptLevel,
-    PoolingAllocationConfig, WasmBacktraceDetails,
+    PoolingAllocationConfig, RegallocAlgorithm, WasmBacktraceDetails,
 };
 
 const KIB: usize = 1 << 10;
@@ -72,6 +73,18 @@ pub(crate) fn build(settings: &SandboxSettings) -> Result<Built, StartError> {
             on_demand(reason)
         }
     }
+}
+
+/// An engine that only compiles, for engines that [`build`] makes. How much it makes of the code
+/// changes nothing of what the code means.
+pub(crate) fn compiling(effort: Effort) -> wasmtime::Result<Engine> {
+    let mut config = config();
+    if effort == Effort::Quick {
+        config
+            .cranelift_opt_level(OptLevel::None)
+            .cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
+    Engine::new(&config)
 }
 
 fn config() -> Config {

@@ -11,8 +11,8 @@ pub mod apart;
 mod attempt;
 mod backtrace;
 mod bindings;
+mod code;
 mod command;
-mod compile;
 mod convert;
 mod describe;
 mod engine;
@@ -48,7 +48,10 @@ mod traps;
 mod vitals;
 
 pub use attempt::{Answer, Attempt, AttemptHost, Call, JobInfo};
-pub use compile::Prepared;
+pub use code::{
+    Artefact, ArtefactCache, CacheError, CacheStatus, Compiler, CompilerBounds, CompilerError,
+    CompilerServeError, Prepared, Toolchain, ToolchainError, serve_compiler,
+};
 pub use imports::WIT_VERSION;
 pub use inspect::Inspection;
 pub use kill::{KillReason, KillSwitch, Reins};

@@ -3,8 +3,9 @@
 use cofferdam_core::hint::Hint;
 use cofferdam_core::limits::{MAX_COMPONENT, MAX_KINDS};
 use cofferdam_core::outcome::Failure;
-use cofferdam_core::units::format_size;
+use cofferdam_core::units::{format_duration, format_size};
 use std::error::Error;
+use std::time::Duration;
 use thiserror::Error as ThisError;
 
 /// An error of a library, kept as the cause.
@@ -77,6 +78,27 @@ pub enum Reject {
     /// The compiler refuses it.
     #[error("the component does not compile")]
     Compile(#[source] Source),
+    /// It begins with more than any attempt can have.
+    #[error("the component needs {needed} {what}, more than the {max} that an attempt can have")]
+    NeedsTooMuch {
+        /// What it needs too much of.
+        what: &'static str,
+        /// How much it needs.
+        needed: u64,
+        /// How much there can be.
+        max: u64,
+    },
+    /// The compiler gave up, twice.
+    #[error(
+        "the component takes more than {} of processor time or {} to compile",
+        format_duration(*.cpu), format_duration(*.wall)
+    )]
+    TooExpensive {
+        /// The time of processors that one try has.
+        cpu: Duration,
+        /// The time on the clock that one try has.
+        wall: Duration,
+    },
     /// Its imports or exports are not of the types that this host has.
     #[error("the component does not fit this host's interfaces")]
     Instantiate(#[source] Source),
@@ -128,6 +150,8 @@ impl Reject {
             Self::WrongWorld { .. } => "wrong-world",
             Self::Invalid(_) => "malformed-component",
             Self::Compile(_) => "compile-failed",
+            Self::NeedsTooMuch { .. } => "needs-too-much",
+            Self::TooExpensive { .. } => "compile-too-expensive",
             Self::Instantiate(_) => "interface-mismatch",
             Self::Describe(_) => "describe-failed",
             Self::Busy(_) => "busy",
@@ -157,7 +181,12 @@ impl Hint for Reject {
                     format_size(MAX_COMPONENT)
                 ));
             }
-            Self::TooComplex { .. } => "split the component, or optimise it for size",
+            Self::TooComplex { .. } | Self::TooExpensive { .. } => {
+                "split the component, or optimise it for size"
+            }
+            Self::NeedsTooMuch { .. } => {
+                "build it with less initial memory; it may grow while it runs, up to its limit"
+            }
             Self::Convert(_) => {
                 "modules that use WASI need its adapter: build for wasm32-wasip2 instead"
             }

@@ -1,7 +1,7 @@
 //! The sandbox as the rest of the host sees it.
 
 use crate::attempt::Attempt;
-use crate::compile::Prepared;
+use crate::code::{self, Artefact, Effort, Fingerprint, Prepared};
 use crate::inspect::Inspection;
 use crate::kill::KillSwitch;
 use crate::reject::Reject;
@@ -13,7 +13,7 @@ use crate::task::{GuestFuture, Launch, Value};
 use crate::threads::Threads;
 use crate::ticker::Ticker;
 use crate::vitals::Vitals;
-use crate::{compile, describe, engine, inspect, linker, run};
+use crate::{describe, engine, inspect, linker, run};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::module::{KindInfo, World};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub struct Sandbox(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
+    /// What artefacts must be made for.
+    fingerprint: Fingerprint,
     linker: Linker<State>,
     settings: SandboxSettings,
     allocation: Allocation,
@@ -56,6 +58,7 @@ impl Sandbox {
             Ticker::start(built.engine.weak(), settings.tick).map_err(StartError::Thread)?;
         let threads = Threads::start(settings.threads, ticker, io.clone())?;
         Ok(Self(Arc::new(Inner {
+            fingerprint: Fingerprint::of(&built.engine),
             engine: built.engine,
             linker,
             allocation: built.allocation,
@@ -117,11 +120,29 @@ impl Sandbox {
         inspect::inspect(bytes)
     }
 
-    /// Compiles a component and resolves its imports. Takes seconds of CPU time on large
-    /// components: call it on a thread that may block.
+    /// Loads a compiled component and resolves its imports. Takes milliseconds on large components:
+    /// call it on a thread that may block.
+    ///
+    /// # Errors
+    ///
+    /// When no attempt could ever start: the component needs more than there is, or imports what
+    /// this host has not.
+    pub fn load(&self, artefact: &Artefact) -> Result<Prepared, Reject> {
+        let Inner { engine, fingerprint, linker, settings, .. } = &*self.0;
+        if artefact.fingerprint() != fingerprint {
+            return Err(Reject::Compile("it was compiled for another engine".into()));
+        }
+        code::load(engine, linker, settings.max_memory_bytes, artefact)
+    }
+
+    /// Compiles a component in this process, and loads it: for tests and measurements, whose
+    /// components nobody else has made. What others made belongs into a [`Toolchain`](crate::Toolchain).
     pub fn compile(&self, component: &[u8]) -> Result<Prepared, Reject> {
-        let Inner { engine, linker, settings, .. } = &*self.0;
-        compile::compile(engine, linker, settings.max_memory_bytes, component)
+        self.load(&code::compile(component, Effort::Full)?)
+    }
+
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
+        &self.0.fingerprint
     }
 
     /// Starts a component once, within a small budget, and asks which kinds it handles. A command

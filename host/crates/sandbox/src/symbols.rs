@@ -9,6 +9,8 @@
 use crate::backtrace::Frame;
 use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, LittleEndian};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -45,7 +47,19 @@ struct Module {
     /// Where its code section is, in bytes from the start of the component. DWARF counts from
     /// the start of it.
     code: Range<u64>,
-    sections: Vec<(String, Vec<u8>)>,
+    sections: Vec<(String, Bytes)>,
+}
+
+/// How the debug information lies in bytes one after the other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SymbolsIndex(Vec<ModuleIndex>);
+
+/// One core module: its code section, and its debug sections with their sizes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ModuleIndex {
+    code: Range<u64>,
+    sections: Vec<(String, usize)>,
 }
 
 /// A place in the source.
@@ -76,7 +90,8 @@ impl Symbols {
                     if size > MAX_DEBUG_INFO {
                         return Self::default();
                     }
-                    module.sections.push((section.name().to_owned(), section.data().to_vec()));
+                    let data = Bytes::copy_from_slice(section.data());
+                    module.sections.push((section.name().to_owned(), data));
                 }
                 (Payload::End(_), module) => {
                     modules.extend(module.take().filter(|module| !module.sections.is_empty()));
@@ -85,6 +100,45 @@ impl Symbols {
             }
         }
         Self { modules, known: Mutex::default(), reading: Mutex::default() }
+    }
+
+    /// How its bytes lie one after the other.
+    pub(crate) fn index(&self) -> SymbolsIndex {
+        let section = |(name, data): &(String, Bytes)| (name.clone(), data.len());
+        let module = |module: &Module| ModuleIndex {
+            code: module.code.clone(),
+            sections: module.sections.iter().map(section).collect(),
+        };
+        SymbolsIndex(self.modules.iter().map(module).collect())
+    }
+
+    /// Its bytes, in the order of the index.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Bytes> {
+        self.modules.iter().flat_map(|module| &module.sections).map(|(_, data)| data.clone())
+    }
+
+    /// The size of its bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.pieces().map(|data| data.len()).sum()
+    }
+
+    /// Puts it together again. Nothing when there are not just as many bytes as the index says.
+    pub(crate) fn read(index: &SymbolsIndex, mut bytes: Bytes) -> Option<Self> {
+        let mut modules = Vec::new();
+        for module in &index.0 {
+            let mut sections = Vec::new();
+            for (name, size) in &module.sections {
+                if *size > bytes.len() {
+                    return None;
+                }
+                // A copy: a slice would keep the machine code beside it alive, too.
+                let data = Bytes::copy_from_slice(&bytes.split_to(*size));
+                sections.push((name.clone(), data));
+            }
+            modules.push(Module { code: module.code.clone(), sections });
+        }
+        let whole = bytes.is_empty();
+        whole.then(|| Self { modules, known: Mutex::default(), reading: Mutex::default() })
     }
 
     /// Starts looking up frames, until then at most. Never waits: of many attempts that fail
@@ -181,7 +235,7 @@ impl Module {
     fn reader(&self) -> Option<(&Range<u64>, Context<EndianSlice<'_, LittleEndian>>)> {
         let load = |id: gimli::SectionId| {
             let section = self.sections.iter().find(|(name, _)| name == id.name());
-            let bytes = section.map_or(&[][..], |(_, bytes)| bytes);
+            let bytes = section.map_or(&[][..], |(_, bytes)| bytes.as_ref());
             Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
         };
         let dwarf = gimli::Dwarf::load(load).ok()?;

@@ -57,7 +57,7 @@ impl From<FrameError> for ServeError {
 /// the standard ones, and the last, because guests' threads may go on.
 pub fn serve(stdin: impl AsFd, stdout: impl AsFd, parent: u32) -> Result<(), ServeError> {
     confine::confine(parent).map_err(|unfit| match unfit {
-        Unfit::Orphan => ServeError::Orphan { parent },
+        Unfit::Orphan { parent } => ServeError::Orphan { parent },
         Unfit::Kernel(errno) => ServeError::Confine(errno.into()),
     })?;
     let stdin = stdin.as_fd().try_clone_to_owned().map_err(ServeError::Pipes)?;

@@ -10,6 +10,7 @@ use rustix::process::nice;
 use std::ffi::CStr;
 use std::fs;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 /// Descriptors that the child may have open. A component has up to 256 core modules, each with a
 /// descriptor for its memory's first content. Address space is not limited, because guests'
@@ -29,9 +30,12 @@ const STDIO: std::ops::RangeInclusive<RawFd> = 0..=2;
 
 /// Why the child does not go on.
 #[derive(Debug)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     /// The process that started it is gone.
-    Orphan,
+    Orphan {
+        /// Which one it was to be.
+        parent: u32,
+    },
     /// The kernel refuses.
     Kernel(Errno),
 }
@@ -43,13 +47,13 @@ impl From<Errno> for Unfit {
 }
 
 /// Confines this process, which must not have opened anything yet.
-pub(super) fn confine(parent: u32) -> Result<(), Unfit> {
+pub(crate) fn confine(parent: u32) -> Result<(), Unfit> {
     // A parent that is killed cannot tell its child to end, and a guest that took the child over
     // would not listen.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     // It may have died before that.
     if i32::try_from(parent).map(Pid::from_raw) != Ok(getppid()) {
-        return Err(Unfit::Orphan);
+        return Err(Unfit::Orphan { parent });
     }
     close_inherited();
     prctl::set_name(NAME)?;
@@ -62,6 +66,16 @@ pub(super) fn confine(parent: u32) -> Result<(), Unfit> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let descriptors = MAX_DESCRIPTORS.min(hard);
     setrlimit(Resource::RLIMIT_NOFILE, descriptors, descriptors)?;
+    Ok(())
+}
+
+/// Bounds the time of processors and the address space of this process, so that the kernel ends it
+/// where it does not keep to them. At the first second past the time there is `SIGXCPU`, which
+/// tells whoever waits for it why it has ended.
+pub(crate) fn bound(cpu: Duration, memory: u64) -> Result<(), Unfit> {
+    let seconds = cpu.as_secs().max(1);
+    setrlimit(Resource::RLIMIT_CPU, seconds, seconds.saturating_add(1))?;
+    setrlimit(Resource::RLIMIT_AS, memory, memory)?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// The longest header, in bytes. That of an attempt is the longest: half a megabyte of variables
 /// from a manifest, beside arguments and metadata, and JSON makes up to six bytes of one. A line
 /// of log is within the log budget of an attempt.
-pub(super) const MAX_HEADER: usize = 4 << 20;
+pub(crate) const MAX_HEADER: usize = 4 << 20;
 
 /// What is reserved for a part before its bytes have come.
 const FIRST_RESERVE: usize = 64 * 1024;
@@ -24,21 +24,21 @@ const PREFIX: usize = 8;
 
 /// One frame, as it came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame<T> {
-    pub(super) message: T,
-    pub(super) body: Bytes,
+pub(crate) struct Frame<T> {
+    pub(crate) message: T,
+    pub(crate) body: Bytes,
 }
 
 /// One frame on its way out.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     head: Vec<u8>,
     body: Vec<Bytes>,
 }
 
 /// A stream that is not made of frames.
 #[derive(Debug, Error)]
-pub(super) enum FrameError {
+pub(crate) enum FrameError {
     /// A part is longer than it may be.
     #[error("a {part} of {bytes} bytes, more than the {max} that it may have")]
     TooLong { part: &'static str, bytes: usize, max: usize },
@@ -55,12 +55,12 @@ pub(super) enum FrameError {
 
 impl Outgoing {
     /// A frame without a body.
-    pub(super) fn of(message: &impl Serialize) -> Result<Self, FrameError> {
+    pub(crate) fn of(message: &impl Serialize) -> Result<Self, FrameError> {
         Self::with(message, Vec::new())
     }
 
     /// A frame with a body, given in pieces so that large ones need not be copied.
-    pub(super) fn with(message: &impl Serialize, body: Vec<Bytes>) -> Result<Self, FrameError> {
+    pub(crate) fn with(message: &impl Serialize, body: Vec<Bytes>) -> Result<Self, FrameError> {
         let mut head = vec![0; PREFIX];
         serde_json::to_writer(&mut head, message).map_err(FrameError::Header)?;
         let header = length("header", head.len() - PREFIX, MAX_HEADER)?;
@@ -74,7 +74,7 @@ impl Outgoing {
     }
 
     /// Writes the frame out.
-    pub(super) async fn write(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    pub(crate) async fn write(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         to.write_all(&self.head).await?;
         for piece in &self.body {
             to.write_all(piece).await?;
@@ -86,7 +86,7 @@ impl Outgoing {
 /// Reads the next frame, with a body of at most `max_body` bytes. Nothing when the stream has
 /// ended between two frames. Not to be dropped half way: the rest of the frame would be taken for
 /// the next one.
-pub(super) async fn read<T: DeserializeOwned>(
+pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     max_body: usize,
 ) -> Result<Option<Frame<T>>, FrameError> {

@@ -30,21 +30,26 @@ const TAIL: usize = 1024;
 const CHUNK: usize = 4 * 1024;
 
 /// A child.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     said: Arc<Mutex<Vec<u8>>>,
     listener: JoinHandle<()>,
 }
 
 impl Process {
-    /// Starts it: without environment, in the root folder, with three pipes. Answers with the
-    /// pipes to and from it.
-    pub(super) fn start(executable: &Path) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+    /// Starts it as `executable COMMAND --parent PID`: with no other variables than these, in the
+    /// root folder, with three pipes. Answers with the pipes to and from it.
+    pub(crate) fn start(
+        executable: &Path,
+        command: &str,
+        env: &[(&str, String)],
+    ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let mut child = Command::new(executable)
-            .arg("attempt")
+            .arg(command)
             .arg("--parent")
             .arg(std::process::id().to_string())
             .env_clear()
+            .envs(env.iter().map(|(name, value)| (*name, value)))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -63,24 +68,24 @@ impl Process {
     }
 
     /// Its number, until it is gone.
-    pub(super) fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
     /// Resolves when it has ended by itself. May be dropped and called again.
-    pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
+    pub(crate) async fn exited(&mut self) -> Option<ExitStatus> {
         self.child.wait().await.ok()
     }
 
     /// Ends it now.
-    pub(super) async fn kill(&mut self) {
+    pub(crate) async fn kill(&mut self) {
         self.signal();
         // One that cannot be ended, because it is inside the kernel, is left to the kernel.
         let _ = timeout(REAP, self.child.wait()).await;
     }
 
     /// Waits until it has ended by itself, but not for long. Answers how it ended.
-    pub(super) async fn end(&mut self) -> Option<ExitStatus> {
+    pub(crate) async fn end(&mut self) -> Option<ExitStatus> {
         if let Ok(status) = timeout(EXIT_GRACE, self.child.wait()).await {
             return status.ok();
         }
@@ -89,7 +94,7 @@ impl Process {
     }
 
     /// The last lines of what it wrote on standard error. Only useful when it has ended.
-    pub(super) async fn last_words(&mut self) -> Option<String> {
+    pub(crate) async fn last_words(&mut self) -> Option<String> {
         // Another process may hold the pipe open.
         let _ = timeout(REAP, &mut self.listener).await;
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +124,7 @@ async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
 }
 
 /// How a process ended, in words.
-pub(super) fn describe(status: ExitStatus) -> String {
+pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(number), _) => match Signal::try_from(number) {
             Ok(signal) => format!("was ended by signal {number} ({signal})"),
