@@ -364,7 +364,8 @@ fn same_v6(a: Ipv6Addr, b: Ipv6Addr, length: u8) -> bool {
 }
 
 /// Why a request was not sent, or not answered, in the words of `wasi:http`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FetchFault {
     /// A rule forbids it: of the manifest, of the operator or of the limits.
     Denied,
@@ -389,7 +390,7 @@ pub enum FetchFault {
 }
 
 /// See [`FetchFault`]. The message is told to the guest.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct FetchError {
     /// What kind of fault it is.

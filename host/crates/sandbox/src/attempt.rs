@@ -95,8 +95,14 @@ pub trait AttemptHost: Send + Sync {
         Err("there are no secrets here".to_owned())
     }
 
+    /// A text that stands for the secret in the headers of requests, where [`AttemptHost::fetch`]
+    /// puts the value in its place. The error is told to the guest.
+    async fn placeholder(&self, _name: &SecretName) -> Result<String, String> {
+        Err("there are no secrets here".to_owned())
+    }
+
     /// Sends a request, if whoever runs the attempt allows it, and answers as soon as the head of
-    /// the answer is there. The secrets are already in its headers.
+    /// the answer is there.
     async fn fetch(&self, _call: Call) -> Result<Answer, FetchError> {
         Err(FetchError::new(FetchFault::Denied, "requests are not allowed here"))
     }

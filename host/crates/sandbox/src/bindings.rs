@@ -5,9 +5,11 @@ mod generated {
         path: "../../../wit",
         world: "handler-full",
         imports: {
-            // These two reach the caller, which may take its time.
+            // These reach the caller, which may take its time.
             "cofferdam:job/control.checkpoint": async | trappable,
             "cofferdam:job/control.extend-deadline": async | trappable,
+            "cofferdam:job/secrets.get": async | trappable,
+            "cofferdam:job/secrets.placeholder": async | trappable,
             default: trappable,
         },
         exports: { default: async },
@@ -17,5 +19,5 @@ mod generated {
 pub(crate) use generated::cofferdam::job::types::{
     self, JobError, JobInfo as GuestJobInfo, KindInfo as KindDescription, RetryAdvice,
 };
-pub(crate) use generated::cofferdam::job::{control, jobs, log};
+pub(crate) use generated::cofferdam::job::{control, jobs, log, secrets};
 pub(crate) use generated::{HandlerFull as Handler, HandlerFullPre as HandlerPre};

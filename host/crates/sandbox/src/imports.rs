@@ -6,10 +6,10 @@ use crate::reject::Reject;
 pub const WIT_VERSION: &str = "0.1.0";
 
 const PACKAGE: &str = "cofferdam:job";
-const OUR_INTERFACES: [&str; 4] = ["types", "log", "control", "jobs"];
+const OUR_INTERFACES: [&str; 5] = ["types", "log", "control", "jobs", "secrets"];
 
 /// The part of WASI 0.2 that guests can link against.
-const WASI: [(&str, &[&str]); 5] = [
+const WASI: [(&str, &[&str]); 6] = [
     ("wasi:io", &["error", "poll", "streams"]),
     ("wasi:clocks", &["wall-clock", "monotonic-clock"]),
     ("wasi:random", &["random", "insecure", "insecure-seed"]),
@@ -30,6 +30,8 @@ const WASI: [(&str, &[&str]); 5] = [
     ),
     // Standard libraries import files even where a program opens none. No folder is open.
     ("wasi:filesystem", &["types", "preopens"]),
+    // What it may send is for the manifest and the operator to say.
+    ("wasi:http", &["types", "outgoing-handler"]),
 ];
 
 /// An interface's full name, such as `wasi:io/streams@0.2.6`, taken apart.
@@ -95,7 +97,7 @@ pub(crate) fn check(import: &str) -> Result<(), Reject> {
         if OUR_INTERFACES.contains(&interface.name) {
             return Ok(());
         }
-        return refuse("this host offers log, control and jobs of cofferdam:job");
+        return refuse("this host offers log, control, jobs and secrets of cofferdam:job");
     }
     let offered = WASI
         .iter()
@@ -103,10 +105,10 @@ pub(crate) fn check(import: &str) -> Result<(), Reject> {
     match interface.package {
         _ if offered && is_wasi_02(interface.version) => Ok(()),
         _ if offered => refuse("this host offers WASI 0.2; build for wasm32-wasip2"),
-        "wasi:sockets" => refuse("jobs have no network"),
-        "wasi:http" => refuse("this host does not offer HTTP to jobs"),
+        "wasi:sockets" => refuse("jobs have no sockets; requests go through wasi:http"),
+        "wasi:http" => refuse("this host offers outgoing requests, and sends none to jobs"),
         package if package.starts_with("wasi:") => {
-            refuse("this host offers wasi:cli, clocks, random, io and filesystem")
+            refuse("this host offers wasi:cli, clocks, random, io, filesystem and http")
         }
         _ => refuse("this host offers cofferdam:job and WASI 0.2"),
     }
@@ -124,6 +126,8 @@ mod tests {
             "wasi:cli/exit@0.2.6",
             "wasi:io/streams@0.2.0",
             "wasi:filesystem/preopens@0.2.3",
+            "wasi:http/outgoing-handler@0.2.0",
+            "cofferdam:job/secrets@0.1.0",
         ] {
             assert!(check(import).is_ok(), "{import}");
         }
@@ -132,11 +136,11 @@ mod tests {
     #[test]
     fn other_imports_are_refused_with_a_reason() {
         for (import, reason) in [
-            ("wasi:sockets/tcp@0.2.0", "no network"),
-            ("wasi:http/outgoing-handler@0.2.0", "HTTP"),
+            ("wasi:sockets/tcp@0.2.0", "no sockets"),
+            ("wasi:http/incoming-handler@0.2.0", "outgoing"),
             ("wasi:cli/stdin@0.3.0", "WASI 0.2"),
             ("wasi:nn/graph@0.2.0", "wasi:cli"),
-            ("cofferdam:job/kv@0.1.0", "log, control and jobs"),
+            ("cofferdam:job/kv@0.1.0", "log, control, jobs"),
             ("acme:tools/hammer@1.0.0", "cofferdam:job and WASI"),
             ("hammer", "interface"),
         ] {

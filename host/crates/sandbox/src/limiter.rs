@@ -6,8 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use wasmtime::ResourceLimiter;
 
-/// Core instances of one attempt. A plain component has three to five, a Python program with
-/// native extensions some eighty. Stops components that are all bookkeeping.
+/// Core instances of one attempt, whatever its own limit: what a pool slot is reserved for.
 pub(crate) const MAX_INSTANCES: usize = 200;
 /// Memories of one attempt. Each is four gigabytes of address space.
 pub(crate) const MAX_MEMORIES: usize = 2;
@@ -16,13 +15,6 @@ pub(crate) const MAX_TABLES: usize = 32;
 /// Elements of one table, whatever the attempt's own limit: each is eight host bytes of a pool
 /// slot. Language runtimes have up to twenty thousand.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
-/// Component handles alive at once. Stops a guest from growing host tables without host code
-/// in the loop.
-pub(crate) const MAX_HANDLES: usize = 10_000;
-/// Host resources alive at once: streams, pollables. Each is a host allocation.
-pub(crate) const MAX_RESOURCES: usize = 1_000;
-/// Bytes of one call for random numbers. Stops a cheap call from doing a lot of host work.
-pub(crate) const MAX_RANDOM: u64 = 64 * 1024;
 /// Fuel units between two looks at the meter in a loop that never calls: without it the meter
 /// stands still there, and usage after a kill would read as nothing.
 pub(crate) const FUEL_SLICE: u64 = 100_000_000;
@@ -110,7 +102,7 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        MAX_INSTANCES
+        usize::try_from(self.vitals.limits.instances).map_or(MAX_INSTANCES, |own| own.min(MAX_INSTANCES))
     }
 
     fn tables(&self) -> usize {

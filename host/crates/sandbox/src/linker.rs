@@ -10,8 +10,8 @@ use wasmtime_wasi::p2;
 use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::WasiRandom;
 
-/// Defines our interfaces and the part of WASI 0.2 that standard libraries need: no sockets, no
-/// HTTP. Files are there because programs import them, but no folder is open to any guest.
+/// Defines our interfaces and the part of WASI 0.2 that standard libraries need: no sockets.
+/// Requests go through the attempt's host, which decides about each. Files are there because programs import them, but no folder is open to any guest.
 pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     let to = &mut linker;
@@ -31,6 +31,8 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     cli::terminal_stderr::add_to_linker::<_, WasiCli>(to, State::cli)?;
     filesystem::types::add_to_linker::<_, WasiFilesystem>(to, State::filesystem)?;
     filesystem::preopens::add_to_linker::<_, WasiFilesystem>(to, State::filesystem)?;
+
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(to)?;
 
     Handler::add_to_linker::<_, HasSelf<_>>(to, |state: &mut State| state)?;
     Ok(linker)

@@ -2,8 +2,8 @@
 
 use crate::attempt::{Attempt, JobInfo};
 use crate::backtrace::Trace;
-use crate::compile::{Entry, Prepared};
-use crate::limiter::{FUEL_SLICE, LimitHit, MAX_HANDLES, MAX_RANDOM};
+use crate::code::{Entry, Prepared};
+use crate::limiter::{FUEL_SLICE, LimitHit};
 use crate::outcome::{Failed, Phase};
 use crate::output::{Collected, Sink};
 use crate::state::State;
@@ -113,7 +113,7 @@ fn wasi(
 ) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
     wasi.envs(&attempt.env)
-        .max_random_size(MAX_RANDOM)
+        .max_random_size(vitals.limits.random_bytes)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
@@ -139,7 +139,7 @@ fn store(engine: &Engine, state: State) -> wasmtime::Result<Store<State>> {
     store.set_fuel(limits.fuel)?;
     store.fuel_async_yield_interval(Some(FUEL_SLICE))?;
     store.set_hostcall_fuel(usize::try_from(limits.hostcall_bytes).unwrap_or(usize::MAX));
-    store.set_max_component_handles(MAX_HANDLES);
+    store.set_max_component_handles(usize::try_from(limits.handles).unwrap_or(usize::MAX));
     // Start functions run during instantiation, so the clock is armed before.
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|store| at_tick(&store));

@@ -2,7 +2,10 @@
 
 mod call;
 mod control;
+mod http;
 mod jobs;
 mod log;
+mod secrets;
 
 pub(crate) use call::{CallCell, HostCall};
+pub(crate) use http::Http;
