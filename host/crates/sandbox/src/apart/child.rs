@@ -5,14 +5,13 @@ use super::forward::{Forward, Link};
 use super::frame::{self, Frame, FrameError};
 use super::protocol::{Ended, Failed, PULSE, SetUp, Start, ToChild, ToParent, VERSION};
 use crate::attempt::Attempt;
-use crate::compile::Prepared;
+use crate::code::{Artefact, MAX_CODE, Prepared};
 use crate::kill::Reins as _;
 use crate::reject::Reject;
 use crate::running::Running;
 use crate::sandbox::Sandbox;
 use bytes::Bytes;
 use cofferdam_core::history::bounded;
-use cofferdam_core::limits::MAX_COMPONENT;
 use cofferdam_core::outcome::{End, Outcome};
 use std::error::Error;
 use std::io;
@@ -125,7 +124,7 @@ impl Parent {
         let Frame { message: ToChild::Prepare, body } = self.hear().await? else {
             return Err(out_of_turn());
         };
-        let prepared = match self.prepare(&sandbox, body).await? {
+        let prepared = match load(&sandbox, body) {
             Ok(prepared) => prepared,
             Err(refused) => return Ok(self.link.conclude(&refused, Vec::new())?),
         };
@@ -150,35 +149,6 @@ impl Parent {
         Ok(self.frames.recv().await.ok_or(Gone::Parent)??)
     }
 
-    /// Compiles the component, and notices meanwhile when nobody wants it any more.
-    async fn prepare(
-        &mut self,
-        sandbox: &Sandbox,
-        component: Bytes,
-    ) -> Result<Result<Prepared, ToParent>, Gone> {
-        let worker = sandbox.clone();
-        let mut compiling = tokio::task::spawn_blocking(move || worker.compile(&component));
-        let mut pulse = interval(PULSE);
-        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                compiled = &mut compiling => return Ok(match compiled {
-                    Ok(Ok(prepared)) => Ok(prepared),
-                    Ok(Err(reject)) => Err(refused(&reject)),
-                    Err(_) => Err(ToParent::Refused {
-                        code: "compile-failed".to_owned(),
-                        message: "the compiler stopped without an answer".to_owned(),
-                    }),
-                }),
-                heard = self.hear() => {
-                    heard?;
-                    return Err(out_of_turn());
-                }
-                _ = pulse.tick() => self.link.say(&ToParent::Pulse)?,
-            }
-        }
-    }
-
     /// Is there for the attempt, and for what the parent wants of it, until it ends.
     async fn attend(&mut self, running: Running, host: &Forward) -> Result<Outcome, Gone> {
         let reins = running.kill.clone();
@@ -189,16 +159,17 @@ impl Parent {
         loop {
             tokio::select! {
                 outcome = &mut outcome => return Ok(outcome),
-                heard = self.hear() => match heard?.message {
-                    ToChild::Kill(reason) => reins.kill(reason),
-                    ToChild::Lease { remaining } => {
-                        reins.renew_lease(after(remaining));
+                heard = self.hear() => {
+                    let Frame { message, body } = heard?;
+                    match message {
+                        ToChild::Kill(reason) => reins.kill(reason),
+                        ToChild::Lease { remaining } => reins.renew_lease(after(remaining)),
+                        ToChild::SetUp(_) | ToChild::Prepare | ToChild::Start(_) => {
+                            return Err(out_of_turn());
+                        }
+                        answer => host.answer(answer, body),
                     }
-                    answer @ (ToChild::Checkpointed(_) | ToChild::Extended(_)) => {
-                        host.answer(answer);
-                    }
-                    _ => return Err(out_of_turn()),
-                },
+                }
                 // A thread that does not come back from a turn cannot be trusted to end it.
                 _ = pulse.tick(), if reins.stuck_for() < PULSE => {
                     self.link.say(&ToParent::Pulse)?;
@@ -215,6 +186,16 @@ fn start(set_up: &SetUp) -> Result<Sandbox, String> {
         return Err(format!("the executable is of version {VERSION}, the worker of {theirs}"));
     }
     Sandbox::start(set_up.sandbox(), Handle::current()).map_err(|error| chain(&error))
+}
+
+/// Loads the artefact. It comes from the process that supervises this one, which could as well run
+/// whatever it likes here.
+fn load(sandbox: &Sandbox, artefact: Bytes) -> Result<Prepared, ToParent> {
+    let artefact = Artefact::read(artefact).map_err(|bad| ToParent::Refused {
+        code: "compile-failed".to_owned(),
+        message: format!("the artefact: {bad}"),
+    })?;
+    sandbox.load(&artefact).map_err(|reject| refused(&reject))
 }
 
 /// The attempt as it was sent.
@@ -266,10 +247,9 @@ fn chain(error: &dyn Error) -> String {
 
 /// Reads the parent's frames. Nothing when the parent has closed its end.
 fn hear(mut from: pipe::Receiver) -> mpsc::Receiver<Result<Frame<ToChild>, FrameError>> {
-    let max = usize::try_from(MAX_COMPONENT).unwrap_or(usize::MAX);
     let (heard, frames) = mpsc::channel(1);
     tokio::spawn(async move {
-        while let Some(frame) = frame::read(&mut from, max).await.transpose() {
+        while let Some(frame) = frame::read(&mut from, MAX_CODE).await.transpose() {
             let broken = frame.is_err();
             if heard.send(frame).await.is_err() || broken {
                 return;

@@ -114,7 +114,7 @@ pub(super) fn no_process(why: &str) -> Failure {
     bounded(Failure::new(FailureClass::Released, "no-process", message))
 }
 
-/// The component cannot be compiled.
+/// The artefact cannot be loaded.
 pub(super) fn refused(code: &str, message: &str) -> Failure {
     bounded(Failure::new(FailureClass::NotRunnable, code, message))
 }

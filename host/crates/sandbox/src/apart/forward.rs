@@ -1,10 +1,15 @@
 //! The host of an attempt in the child: everything is passed on to the parent.
 
 use super::frame::{FrameError, Outgoing};
-use super::protocol::{PROGRESS_PAUSE, ToChild, ToParent};
-use crate::attempt::AttemptHost;
+use super::protocol::{Head, PROGRESS_PAUSE, ToChild, ToParent};
+use crate::attempt::{Answer, AttemptHost, Call};
 use async_trait::async_trait;
+use bytes::Bytes;
+use cofferdam_core::egress::{FetchError, FetchFault};
 use cofferdam_core::log::LogLine;
+use cofferdam_core::secret::{SecretName, SecretValue};
+use http_body_util::{BodyExt as _, Full};
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -114,6 +119,9 @@ pub(super) struct Forward {
 struct Waiting {
     checkpoint: Option<oneshot::Sender<Result<(), String>>>,
     extension: Option<oneshot::Sender<Result<Duration, String>>>,
+    secret: Option<oneshot::Sender<Result<String, String>>>,
+    /// By their numbers: a guest may wait for several.
+    requests: HashMap<u64, oneshot::Sender<Result<Answer, FetchError>>>,
 }
 
 impl Forward {
@@ -123,7 +131,7 @@ impl Forward {
 
     /// Takes an answer of the parent's to the guest that waits for it. One that was killed
     /// meanwhile does not.
-    pub(super) fn answer(&self, message: ToChild) {
+    pub(super) fn answer(&self, message: ToChild, body: Bytes) {
         match message {
             ToChild::Checkpointed(kept) => {
                 let waiting = self.waiting(|waiting| waiting.checkpoint.take());
@@ -133,8 +141,24 @@ impl Forward {
                 let waiting = self.waiting(|waiting| waiting.extension.take());
                 waiting.map(|waiting| waiting.send(remaining));
             }
+            ToChild::Secret(told) => {
+                let waiting = self.waiting(|waiting| waiting.secret.take());
+                waiting.map(|waiting| waiting.send(told.map(|told| told.0)));
+            }
+            ToChild::Fetched { number, answer } => {
+                let waiting = self.waiting(|waiting| waiting.requests.remove(&number));
+                waiting.map(|waiting| waiting.send(answer.and_then(|head| whole(&head, body))));
+            }
             _ => {}
         }
+    }
+
+    async fn tell_secret(&self, name: &SecretName, placeholder: bool) -> Result<String, String> {
+        let (tell, told) = oneshot::channel();
+        self.waiting(|waiting| waiting.secret = Some(tell));
+        let question = ToParent::Secret { name: name.clone(), placeholder };
+        self.link.say(&question).map_err(|error| error.to_string())?;
+        told.await.map_err(|_| GONE.to_owned())?
     }
 
     fn waiting<T>(&self, with: impl FnOnce(&mut Waiting) -> T) -> T {
@@ -170,4 +194,55 @@ impl AttemptHost for Forward {
         self.link.say(&ToParent::ExtendDeadline { by }).map_err(|error| error.to_string())?;
         told.await.map_err(|_| GONE.to_owned())?
     }
+
+    async fn secret(&self, name: &SecretName) -> Result<SecretValue, String> {
+        let text = self.tell_secret(name, false).await?;
+        SecretValue::new(text.into_bytes()).map_err(|error| error.to_string())
+    }
+
+    async fn placeholder(&self, name: &SecretName) -> Result<String, String> {
+        self.tell_secret(name, true).await
+    }
+
+    async fn fetch(&self, call: Call) -> Result<Answer, FetchError> {
+        let Call { number, request, time, .. } = call;
+        let (head, body) = request.into_parts();
+        let question = ToParent::Fetch { number, head: Head::of_request(&head), time };
+        let (tell, told) = oneshot::channel();
+        self.waiting(|waiting| waiting.requests.insert(number, tell));
+        let mut awaited = Awaited { host: self, number, answered: false };
+        let frame = Outgoing::with(&question, vec![body]);
+        let frame = frame.map_err(|error| internal(&error.to_string()))?;
+        self.link.send(frame, false);
+        let answer = told.await.unwrap_or_else(|_| Err(internal(GONE)));
+        awaited.answered = true;
+        answer
+    }
+}
+
+/// A request that the guest waits for. When it does so no longer, the parent need not either.
+struct Awaited<'a> {
+    host: &'a Forward,
+    number: u64,
+    answered: bool,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.host.waiting(|waiting| waiting.requests.remove(&self.number));
+            // Small, so it can be said; a parent that is gone does not mind.
+            let _ = self.host.link.say(&ToParent::Forget { number: self.number });
+        }
+    }
+}
+
+/// The answer to a request, all of which has come.
+fn whole(head: &Head, body: Bytes) -> Result<Answer, FetchError> {
+    let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
+    head.answer(body).ok_or_else(|| internal("the answer's head is none"))
+}
+
+fn internal(message: &str) -> FetchError {
+    FetchError::new(FetchFault::Internal, message)
 }

@@ -17,6 +17,7 @@ mod parent;
 pub(crate) mod process;
 mod protocol;
 mod reins;
+mod requests;
 mod settings;
 mod supervisor;
 

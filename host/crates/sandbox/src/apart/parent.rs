@@ -5,6 +5,7 @@ use super::reins::ApartReins;
 use super::settings::ApartSettings;
 use super::supervisor::{self, Order};
 use crate::attempt::Attempt;
+use crate::code::Artefact;
 use crate::kill::{KillReason, Reins};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::outcome::{End, Failure, Outcome, Usage};
@@ -59,12 +60,12 @@ impl Apart {
         Room { _permit: Arc::clone(&self.0.rooms).acquire_owned().await.ok() }
     }
 
-    /// Starts a process, has it compile the component and run the attempt. Never blocks.
+    /// Starts a process, has it load the artefact and run the attempt. Never blocks.
     ///
     /// The host of the attempt is called on a thread that belongs to this attempt, with a tokio
     /// runtime entered. How much may be logged, kept and returned is checked on this side again.
     /// The room is free again when the process is gone.
-    pub fn run(&self, room: Room, component: Vec<u8>, attempt: Attempt) -> ApartRunning {
+    pub fn run(&self, room: Room, artefact: Artefact, attempt: Attempt) -> ApartRunning {
         let reins = Arc::new(ApartReins::new(attempt.lease_until));
         let (done, outcome) = oneshot::channel();
         let (inner, theirs) = (Arc::clone(&self.0), Arc::clone(&reins));
@@ -72,7 +73,7 @@ impl Apart {
         // thread that started it ends. And whatever a child makes of its words, it costs this
         // thread, and not the runtime that beats for the others.
         let thread = thread::Builder::new().name("apart".to_owned()).spawn(move || {
-            let order = Order { component: component.into(), attempt };
+            let order = Order { artefact, attempt };
             let outcome = supervisor::run(&inner.executable, &inner.settings, order, &theirs);
             drop(room);
             // Nobody may be listening any more; then nobody misses it.

@@ -1,23 +1,28 @@
 //! What the two processes say to each other.
 //!
-//! The parent sets up, the child greets; the parent hands over the component, the child compiles
-//! it and is ready; the parent starts the attempt, the child reports how it ended. Times are sent
+//! The parent sets up, the child greets; the parent hands over the artefact, the child loads it and
+//! is ready; the parent starts the attempt, the child reports how it ended. Times are sent
 //! as what remains of them: neither process can read the other's clock.
 
 use crate::attempt::JobInfo;
 use crate::kill::KillReason;
 use crate::settings::{Pooling, SandboxSettings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_core::class::FailureClass;
+use cofferdam_core::egress::FetchError;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::log::LogLine;
 use cofferdam_core::outcome::{Failure, RetryAdvice, Usage};
+use cofferdam_core::secret::SecretName;
 use cofferdam_core::wait::{CallbackHash, Resumption};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Which protocol this is. Both ends are the same executable, unless somebody replaced the file
 /// while the parent ran.
-pub(super) const VERSION: &str = concat!("1/", env!("CARGO_PKG_VERSION"));
+pub(super) const VERSION: &str = concat!("2/", env!("CARGO_PKG_VERSION"));
 
 /// How often the child says that its guest thread is alive.
 pub(super) const PULSE: Duration = Duration::from_secs(1);
@@ -32,7 +37,7 @@ pub(super) const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 pub(super) enum ToChild {
     /// The first word.
     SetUp(SetUp),
-    /// Compile this. The body is the component.
+    /// Load this. The body is the artefact.
     Prepare,
     /// Run it. The body is the input and, after it, the last checkpoint.
     Start(Box<Start>),
@@ -44,6 +49,81 @@ pub(super) enum ToChild {
     Checkpointed(Result<(), String>),
     /// The answer to [`ToParent::ExtendDeadline`]: the time that remains.
     Extended(Result<Duration, String>),
+    /// The answer to [`ToParent::Secret`]: the value, or what stands for it.
+    Secret(Result<Told, String>),
+    /// The answer to [`ToParent::Fetch`]. The body is the answer's.
+    Fetched { number: u64, answer: Result<Head, FetchError> },
+}
+
+/// A text that is not for logs.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Told(pub(super) String);
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told(..)")
+    }
+}
+
+/// The head of a request or of an answer. Values of headers are bytes, so they travel as Base64.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// The method, or the status.
+    pub(super) what: String,
+    /// Only of a request.
+    pub(super) uri: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    pub(super) fn of_request(request: &http::request::Parts) -> Self {
+        Self {
+            what: request.method.to_string(),
+            uri: request.uri.to_string(),
+            headers: written(&request.headers),
+        }
+    }
+
+    pub(super) fn of_answer(answer: &http::response::Parts) -> Self {
+        Self {
+            what: answer.status.as_str().to_owned(),
+            uri: String::new(),
+            headers: written(&answer.headers),
+        }
+    }
+
+    /// The request that it is the head of, if it is one.
+    pub(super) fn request<T>(&self, body: T) -> Option<http::Request<T>> {
+        let request = http::Request::builder().method(self.what.as_str()).uri(self.uri.as_str());
+        let mut request = request.body(body).ok()?;
+        *request.headers_mut() = self.headers()?;
+        Some(request)
+    }
+
+    /// The answer that it is the head of, if it is one.
+    pub(super) fn answer<T>(&self, body: T) -> Option<http::Response<T>> {
+        let mut answer = http::Response::builder().status(self.what.as_str()).body(body).ok()?;
+        *answer.headers_mut() = self.headers()?;
+        Some(answer)
+    }
+
+    fn headers(&self) -> Option<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let name: HeaderName = name.parse().ok()?;
+            let value = BASE64.decode(value).ok()?;
+            headers.try_append(name, HeaderValue::from_bytes(&value).ok()?).ok()?;
+        }
+        Some(headers)
+    }
+}
+
+fn written(headers: &HeaderMap) -> Vec<(String, String)> {
+    let header = |(name, value): (&HeaderName, &HeaderValue)| {
+        (name.to_string(), BASE64.encode(value.as_bytes()))
+    };
+    headers.iter().map(header).collect()
 }
 
 /// What the child's sandbox is like.
@@ -83,7 +163,7 @@ pub(super) enum ToParent {
     Hello { version: String },
     /// It has not. Comes instead of a greeting.
     Unable { message: String },
-    /// The component is compiled.
+    /// The component is loaded.
     Ready,
     /// It cannot be.
     Refused { code: String, message: String },
@@ -95,6 +175,12 @@ pub(super) enum ToParent {
     Checkpoint,
     /// Move the deadline. The guest waits for the answer.
     ExtendDeadline { by: Duration },
+    /// Tell a secret, or what stands for it. The guest waits for the answer.
+    Secret { name: SecretName, placeholder: bool },
+    /// Send a request, whose body is the body. Others may be made before it is answered.
+    Fetch { number: u64, head: Head, time: Duration },
+    /// Nobody waits for the answer of this request any more.
+    Forget { number: u64 },
     /// The guest thread is not stuck.
     Pulse,
     /// The end of the attempt, and the last word. The body is the output.
@@ -231,6 +317,23 @@ mod tests {
             (came.lease, came.input_bytes, came.checkpoint),
             (Some(Duration::ZERO), 7, true)
         );
+    }
+
+    #[test]
+    fn a_request_arrives_as_it_was_sent() {
+        // Given a request with a header that is no text, and one twice
+        let request = http::Request::post("https://example.com/a?b")
+            .header("x", HeaderValue::from_bytes(&[0xff, b'y']).unwrap())
+            .header("x", "z")
+            .body(())
+            .unwrap();
+        let (head, ()) = request.into_parts();
+        // when its head is sent, then the same comes out.
+        let came = back(&Head::of_request(&head)).request(()).unwrap();
+        assert_eq!((came.method(), came.uri()), (&head.method, &head.uri));
+        assert_eq!(*came.headers(), head.headers);
+        // What is no head of an answer is none.
+        assert!(Head::of_request(&head).answer(()).is_none());
     }
 
     #[test]

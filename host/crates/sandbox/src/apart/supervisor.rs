@@ -8,15 +8,18 @@ use super::claims::{self, Known};
 use super::clocks::{Alarm, Clocks};
 use super::frame::{self, Frame, FrameError, Outgoing};
 use super::process::{self, Process};
-use super::protocol::{Ended, SetUp, Start, ToChild, ToParent, VERSION};
+use super::protocol::{Ended, SetUp, Start, ToChild, ToParent, Told, VERSION};
 use super::reins::ApartReins;
+use super::requests::{Fetched, Requests};
 use super::settings::ApartSettings;
 use crate::attempt::{Attempt, AttemptHost};
+use crate::code::Artefact;
 use crate::kill::KillReason;
 use crate::outcome;
 use bytes::Bytes;
 use cofferdam_core::limits::{Limits, MAX_CHECKPOINT};
 use cofferdam_core::outcome::{End, Failure, Outcome};
+use cofferdam_core::secret::SecretName;
 use std::future::pending;
 use std::path::Path;
 use std::pin::Pin;
@@ -29,9 +32,12 @@ use tokio::time::sleep_until;
 /// Frames that wait to be written. A child that does not read more of them is none of ours.
 const QUEUE: usize = 64;
 
+/// The command of the executable that answers with [`serve`](super::serve).
+const COMMAND: &str = "attempt";
+
 /// What is to be run.
 pub(super) struct Order {
-    pub(super) component: Bytes,
+    pub(super) artefact: Artefact,
     pub(super) attempt: Attempt,
 }
 
@@ -39,7 +45,7 @@ pub(super) struct Order {
 enum Phase {
     /// It starts. Nothing of the order was given to it.
     Greeting(Box<Order>),
-    /// It compiles.
+    /// It loads the artefact.
     Preparing(Box<Attempt>),
     /// It runs the attempt, since then.
     Running(Instant),
@@ -64,6 +70,7 @@ enum Answer {
     Checkpointed(Result<(), String>),
     /// Asked then.
     Extended(Instant, Result<Duration, String>),
+    Secret(Result<Told, String>),
 }
 
 struct Supervisor<'a> {
@@ -75,6 +82,7 @@ struct Supervisor<'a> {
     leased: bool,
     chatter: Chatter,
     call: Option<Call>,
+    requests: Requests,
     to_child: mpsc::Sender<Outgoing>,
     killed: Option<KillReason>,
     renewals: u64,
@@ -103,7 +111,7 @@ async fn supervise(
     order: Order,
     reins: &ApartReins,
 ) -> Outcome {
-    let (mut process, stdin, stdout) = match Process::start(executable) {
+    let (mut process, stdin, stdout) = match Process::start(executable, COMMAND, &[]) {
         Ok(started) => started,
         Err(error) => {
             let why = format!("`{}` does not start: {error}", executable.display());
@@ -124,6 +132,7 @@ async fn supervise(
         host: Arc::clone(&order.attempt.host),
         chatter: Chatter::new(Arc::clone(&order.attempt.host), &limits, now),
         leased: order.attempt.lease_until.is_some(),
+        requests: Requests::new(Arc::clone(&order.attempt.host), &limits),
         phase: Phase::Greeting(Box::new(order)),
         limits,
         call: None,
@@ -159,6 +168,7 @@ impl Supervisor<'_> {
                     Ok(())
                 }
                 answer = answered(&mut self.call) => self.answer(answer),
+                fetched = self.requests.next() => self.fetched(fetched),
                 frame = frames.recv() => match frame {
                     Some(Ok(frame)) => self.heard(frame),
                     // A process that is killed stops wherever it is.
@@ -210,7 +220,7 @@ impl Supervisor<'_> {
                 Last::Decided(claims::overdue(&self.limits, place))
             }
             (Alarm::Deadline, _) => {
-                let place = "while its component was compiled";
+                let place = "while its process was started";
                 Last::Decided(claims::overdue(&self.limits, place))
             }
             (Alarm::Drain, _) => Last::Silent,
@@ -224,7 +234,10 @@ impl Supervisor<'_> {
             return Err(self.rang(Alarm::Lease));
         }
         let Frame { message, body } = frame;
-        let expects_body = matches!(message, ToParent::Checkpoint | ToParent::Ended(_));
+        let expects_body = matches!(
+            message,
+            ToParent::Checkpoint | ToParent::Ended(_) | ToParent::Fetch { .. }
+        );
         if !body.is_empty() && !expects_body {
             return Err(Last::Broke("it sent bytes that nothing asked for".to_owned()));
         }
@@ -252,21 +265,34 @@ impl Supervisor<'_> {
             }
             (ToParent::Checkpoint, Phase::Running(_)) => self.checkpoint(body),
             (ToParent::ExtendDeadline { by }, Phase::Running(_)) => self.extend(now, by),
+            (ToParent::Secret { name, placeholder }, Phase::Running(_)) => {
+                self.secret(name, placeholder)
+            }
+            (ToParent::Fetch { number, head, time }, Phase::Running(_)) => {
+                self.requests.begin(number, &head, body, time).map_err(broke)
+            }
+            (ToParent::Forget { number }, Phase::Running(_)) => {
+                self.requests.forget(number);
+                Ok(())
+            }
             (ToParent::Ended(ended), Phase::Running(_)) => Err(Last::Reported(ended, body)),
             _ => Err(Last::Broke("it spoke out of turn".to_owned())),
         }
     }
 
-    /// Hands the component over.
+    /// Hands the artefact over.
     fn prepare(&mut self) -> Result<(), Last> {
         let greeting = Phase::Running(Instant::now());
         let Phase::Greeting(order) = std::mem::replace(&mut self.phase, greeting) else {
             return Err(Last::Broke("it spoke out of turn".to_owned()));
         };
-        let Order { component, attempt } = *order;
+        let Order { artefact, attempt } = *order;
         self.phase = Phase::Preparing(Box::new(attempt));
         self.clocks.greeted();
-        self.tell(&ToChild::Prepare, vec![component])
+        let pieces = artefact.pieces().map_err(|error| {
+            Last::Decided(claims::no_process(&format!("the artefact cannot be sent: {error}")))
+        })?;
+        self.tell(&ToChild::Prepare, pieces)
     }
 
     /// Hands the attempt over.
@@ -309,6 +335,25 @@ impl Supervisor<'_> {
         self.begin(Box::pin(async move { Answer::Extended(asked, host.extend_deadline(by).await) }))
     }
 
+    fn secret(&mut self, name: SecretName, placeholder: bool) -> Result<(), Last> {
+        let host = Arc::clone(&self.host);
+        self.begin(Box::pin(async move {
+            Answer::Secret(if placeholder {
+                host.placeholder(&name).await.map(Told)
+            } else {
+                host.secret(&name).await.map(|value| Told(value.expose().to_owned()))
+            })
+        }))
+    }
+
+    fn fetched(&self, Fetched { number, answer }: Fetched) -> Result<(), Last> {
+        let (answer, body) = match answer {
+            Ok((head, body)) => (Ok(head), vec![body]),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        self.tell(&ToChild::Fetched { number, answer }, body)
+    }
+
     /// A guest waits for its host call, so there is never a second one.
     fn begin(&mut self, call: Call) -> Result<(), Last> {
         if self.call.is_some() {
@@ -328,6 +373,7 @@ impl Supervisor<'_> {
                 });
                 self.tell(&ToChild::Extended(extended), Vec::new())
             }
+            Answer::Secret(told) => self.tell(&ToChild::Secret(told), Vec::new()),
         }
     }
 
@@ -421,7 +467,8 @@ fn hear(
     mut stdout: ChildStdout,
     limits: &Limits,
 ) -> mpsc::Receiver<Result<Frame<ToParent>, FrameError>> {
-    let max = usize::try_from(limits.output_bytes.max(MAX_CHECKPOINT)).unwrap_or(usize::MAX);
+    let max = limits.output_bytes.max(limits.http_body_bytes).max(MAX_CHECKPOINT);
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
     let (heard, frames) = mpsc::channel(1);
     tokio::spawn(async move {
         while let Some(frame) = frame::read(&mut stdout, max).await.transpose() {

@@ -32,3 +32,4 @@ pub use toolchain::{Toolchain, ToolchainError};
 pub(crate) use compile::{Effort, compile};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use load::{Entry, load};
+pub(crate) use protocol::MAX_CODE;

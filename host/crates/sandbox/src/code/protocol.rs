@@ -11,7 +11,7 @@ pub(super) const VERSION: &str = concat!("compile/1/", env!("CARGO_PKG_VERSION")
 
 /// The most machine code of one component, in bytes. Code is three to six times as large as what
 /// it is made of, and more where every function is tiny.
-pub(super) const MAX_CODE: usize = 512 << 20;
+pub(crate) const MAX_CODE: usize = 512 << 20;
 
 /// From the parent.
 #[derive(Debug, Serialize, Deserialize)]
