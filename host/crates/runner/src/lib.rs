@@ -23,8 +23,10 @@ mod schema;
 mod schema_size;
 mod settings;
 mod settings_check;
+mod share;
 mod stage;
 mod stop;
+mod turns;
 mod watchdog;
 mod worker;
 

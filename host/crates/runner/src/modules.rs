@@ -1,26 +1,27 @@
-//! Compiled components and schemas in memory, by digest.
+//! Compiled components and schemas at hand, by digest: in memory, else from the cache on disk, else
+//! compiled in a process of its own.
 
 use crate::checks;
 use crate::schema::Schema;
-use cofferdam_core::ids::VersionId;
+use crate::share::Shared;
+use crate::turns::Turns;
+use bytes::Bytes;
+use cofferdam_core::ids::{TenantId, VersionId};
 use cofferdam_core::module::{Digest, KindInfo};
 use cofferdam_core::name::KindName;
-use cofferdam_sandbox::{Prepared, Reject, Sandbox};
+use cofferdam_sandbox::{Artefact, CompilerError, Prepared, Reject, Sandbox, Toolchain};
 use cofferdam_store::{Store, StoreError};
 use lru::LruCache;
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::sync::{OnceCell, Semaphore};
-use tokio::task::JoinError;
 
-/// The most bytes of components (as uploaded) whose machine code is kept in memory together. The
-/// code is a few times as large: stops tenants with many large modules from filling the worker.
-const MAX_KEPT_BYTES: usize = 256 << 20;
+/// The most bytes of machine code that are kept in memory together. Stops tenants with many large
+/// modules from filling the worker.
+const MAX_KEPT_BYTES: usize = 1 << 30;
 
-/// How many components are compiled at once. Each takes up to half a gigabyte meanwhile.
+/// How many components this process has compiled at once. Each takes up to half a gigabyte.
 const COMPILERS: usize = 2;
 
 /// How long a component that does not compile is not tried again: each try takes seconds.
@@ -49,9 +50,21 @@ pub(crate) enum LoadError {
     /// The database is away.
     #[error("the component could not be read")]
     Store(#[source] Arc<StoreError>),
-    /// The compiling task died.
-    #[error("the compiler stopped without an answer")]
+    /// The compiler's process does not work: nothing is the component's fault.
+    #[error("the component could not be compiled here")]
+    Compiler(#[source] Arc<CompilerError>),
+    /// The task that loaded it died.
+    #[error("loading the component did not come to an end")]
     Interrupted,
+}
+
+impl From<CompilerError> for LoadError {
+    fn from(error: CompilerError) -> Self {
+        match error {
+            CompilerError::Rejected(reject) => Self::Rejected(Arc::new(reject)),
+            error => Self::Compiler(Arc::new(error)),
+        }
+    }
 }
 
 /// Why a payload was not found to be good.
@@ -65,9 +78,6 @@ pub(crate) enum CheckError {
     Store(#[source] StoreError),
 }
 
-/// One entry a component that is being loaded, so that a burst of jobs compiles it once. It holds
-/// failures, too: whoever waited need not fail by its own work.
-type Loading = Arc<OnceCell<Result<Prepared, LoadError>>>;
 type Schemas = LruCache<(VersionId, KindName), Option<Arc<Schema>>>;
 
 /// The components and schemas that this process has at hand. Cheap to clone.
@@ -78,10 +88,12 @@ pub struct Modules(Arc<Inner>);
 struct Inner {
     store: Store,
     sandbox: Sandbox,
+    toolchain: Toolchain,
     kept: Mutex<Kept>,
-    loading: Mutex<HashMap<Digest, Loading>>,
+    loading: Shared<Result<Prepared, LoadError>>,
+    making: Shared<Result<Artefact, LoadError>>,
     refused: Mutex<LruCache<Digest, (Instant, LoadError)>>,
-    compilers: Arc<Semaphore>,
+    turns: Turns,
     schemas: Mutex<Schemas>,
 }
 
@@ -112,17 +124,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Modules {
     /// Keeps at most `capacity` (at least 1) compiled components.
-    pub fn new(store: Store, sandbox: Sandbox, capacity: usize) -> Self {
+    pub fn new(store: Store, sandbox: Sandbox, toolchain: Toolchain, capacity: usize) -> Self {
         let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
         Self(Arc::new(Inner {
             store,
             sandbox,
+            toolchain,
             kept: Mutex::new(Kept { components: LruCache::new(capacity), bytes: 0 }),
-            loading: Mutex::new(HashMap::new()),
+            loading: Shared::default(),
+            making: Shared::default(),
             refused: Mutex::new(LruCache::new(capacity)),
-            compilers: Arc::new(Semaphore::new(COMPILERS)),
+            turns: Turns::new(COMPILERS),
             schemas: Mutex::new(LruCache::new(MAX_SCHEMAS)),
         }))
+    }
+
+    /// Where components are compiled, and kept on disk.
+    pub fn toolchain(&self) -> &Toolchain {
+        &self.0.toolchain
     }
 
     /// The sandbox that the components are compiled for.
@@ -130,63 +149,93 @@ impl Modules {
         &self.0.sandbox
     }
 
-    /// Puts a compiled component at hand. `bytes` is the size of the component.
-    pub(crate) fn keep(&self, digest: Digest, prepared: Prepared, bytes: usize) {
-        lock(&self.0.kept).put(digest, prepared, bytes);
-    }
-
     /// The compiled component, if it is in memory.
     pub(crate) fn at_hand(&self, digest: Digest) -> Option<Prepared> {
         lock(&self.0.kept).components.get(&digest).map(|(prepared, _)| prepared.clone())
     }
 
-    /// Compiles a component on a thread that may block, and gives it back.
-    pub(crate) async fn compile(
+    /// The compiled component, from memory or else loaded now. Compiling is in the tenant's turn.
+    pub(crate) async fn get(
         &self,
-        component: Vec<u8>,
-    ) -> Result<(Vec<u8>, Result<Prepared, Reject>), JoinError> {
-        // The semaphore is never closed. The place goes with the work: whoever asked for it may not
-        // wait for its end.
-        let place = self.0.compilers.clone().acquire_owned().await;
-        let sandbox = self.0.sandbox.clone();
-        tokio::task::spawn_blocking(move || {
-            let _place = place;
-            let compiled = sandbox.compile(&component);
-            (component, compiled)
-        })
-        .await
-    }
-
-    /// The compiled component, from memory or else read and compiled now.
-    pub(crate) async fn get(&self, digest: Digest) -> Result<Prepared, LoadError> {
+        tenant: TenantId,
+        digest: Digest,
+    ) -> Result<Prepared, LoadError> {
         if let Some(prepared) = self.at_hand(digest) {
             return Ok(prepared);
         }
+        let modules = self.clone();
+        let loading = async move {
+            let artefact = modules.artefact(tenant, digest).await?;
+            modules.load(digest, artefact).await
+        };
+        self.0.loading.run(digest, loading).await.unwrap_or(Err(LoadError::Interrupted))
+    }
+
+    /// The artefact of a stored component, for whoever loads it elsewhere.
+    pub(crate) async fn artefact(
+        &self,
+        tenant: TenantId,
+        digest: Digest,
+    ) -> Result<Artefact, LoadError> {
+        self.make(tenant, digest, None).await
+    }
+
+    /// Has a component compiled that may not be stored yet, and loads it.
+    pub(crate) async fn prepare(
+        &self,
+        tenant: TenantId,
+        component: Bytes,
+    ) -> Result<Prepared, LoadError> {
+        let digest = Digest::of(&component);
+        let artefact = self.make(tenant, digest, Some(component)).await?;
+        self.load(digest, artefact).await
+    }
+
+    /// The artefact from the cache, or else made now. Who asks for the same meanwhile waits for it.
+    async fn make(
+        &self,
+        tenant: TenantId,
+        digest: Digest,
+        component: Option<Bytes>,
+    ) -> Result<Artefact, LoadError> {
         if let Some((since, error)) = lock(&self.0.refused).get(&digest)
             && since.elapsed() < REFUSED_FOR
         {
             return Err(error.clone());
         }
-        let cell = lock(&self.0.loading).entry(digest).or_default().clone();
-        // In a task of its own: an attempt that ends meanwhile must not make the others, who wait
-        // for the same, begin anew.
-        let (modules, theirs) = (self.clone(), cell.clone());
-        let loading =
-            tokio::spawn(async move { theirs.get_or_init(|| modules.load(digest)).await.clone() });
-        let loaded = loading.await.unwrap_or(Err(LoadError::Interrupted));
-        if let Err(error @ LoadError::Rejected(_)) = &loaded {
+        let modules = self.clone();
+        let making = async move {
+            let Inner { toolchain, turns, .. } = &*modules.0;
+            if let Some(artefact) = toolchain.find(digest).await {
+                return Ok(artefact);
+            }
+            let component = match component {
+                Some(component) => component,
+                None => modules.component(digest).await?,
+            };
+            let _turn = turns.take(tenant).await;
+            Ok(toolchain.make(component).await?)
+        };
+        let made = self.0.making.run(digest, making).await;
+        let made = made.unwrap_or(Err(LoadError::Interrupted));
+        if let Err(error @ LoadError::Rejected(_)) = &made {
             lock(&self.0.refused).put(digest, (Instant::now(), error.clone()));
         }
-        // Whoever waits on the same cell has it already. A cell that came after it is left alone.
-        let mut loading = lock(&self.0.loading);
-        if loading.get(&digest).is_some_and(|current| Arc::ptr_eq(current, &cell)) {
-            loading.remove(&digest);
-        }
-        loaded
+        made
+    }
+
+    /// Loads an artefact on a thread that may block, and puts it at hand.
+    async fn load(&self, digest: Digest, artefact: Artefact) -> Result<Prepared, LoadError> {
+        let (sandbox, size) = (self.0.sandbox.clone(), artefact.size());
+        let loaded = tokio::task::spawn_blocking(move || sandbox.load(&artefact)).await;
+        let loaded = loaded.map_err(|_| LoadError::Interrupted)?;
+        let prepared = loaded.map_err(|reject| LoadError::Rejected(Arc::new(reject)))?;
+        lock(&self.0.kept).put(digest, prepared.clone(), size);
+        Ok(prepared)
     }
 
     /// The component as it was uploaded.
-    pub(crate) async fn component(&self, digest: Digest) -> Result<Vec<u8>, LoadError> {
+    async fn component(&self, digest: Digest) -> Result<Bytes, LoadError> {
         let bytes = self
             .0
             .store
@@ -198,16 +247,7 @@ impl Modules {
         if found != digest {
             return Err(LoadError::Corrupt { expected: digest, found });
         }
-        Ok(bytes)
-    }
-
-    async fn load(&self, digest: Digest) -> Result<Prepared, LoadError> {
-        let bytes = self.component(digest).await?;
-        let size = bytes.len();
-        let (_, compiled) = self.compile(bytes).await.map_err(|_| LoadError::Interrupted)?;
-        let prepared = compiled.map_err(|reject| LoadError::Rejected(Arc::new(reject)))?;
-        self.keep(digest, prepared.clone(), size);
-        Ok(prepared)
+        Ok(bytes.into())
     }
 
     /// The compiled schema of a kind whose description is at hand, or `None` when it takes any

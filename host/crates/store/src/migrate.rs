@@ -22,7 +22,7 @@ struct Migration {
 }
 
 /// In order, without gaps, from 1. A file that was released is never changed.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration {
         version: 1,
         name: "foundation",
@@ -32,6 +32,11 @@ const MIGRATIONS: [Migration; 2] = [
         version: 2,
         name: "recovery",
         sql: include_str!("../../../../migrations/0002_recovery.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "secrets",
+        sql: include_str!("../../../../migrations/0003_secrets.sql"),
     },
 ];
 

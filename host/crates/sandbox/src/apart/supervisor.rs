@@ -234,10 +234,8 @@ impl Supervisor<'_> {
             return Err(self.rang(Alarm::Lease));
         }
         let Frame { message, body } = frame;
-        let expects_body = matches!(
-            message,
-            ToParent::Checkpoint | ToParent::Ended(_) | ToParent::Fetch { .. }
-        );
+        let expects_body =
+            matches!(message, ToParent::Checkpoint | ToParent::Ended(_) | ToParent::Fetch { .. });
         if !body.is_empty() && !expects_body {
             return Err(Last::Broke("it sent bytes that nothing asked for".to_owned()));
         }

@@ -81,7 +81,9 @@ pub enum CacheError {
 impl Hint for CacheError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Folder { .. } => "set COFFERDAM_CACHE_DIR to a folder that this user may write to",
+            Self::Folder { .. } => {
+                "set COFFERDAM_CACHE_DIR to a folder that this user may write to"
+            }
             Self::Exposed(path) => {
                 return Some(format!("it must be this user's own: chmod 700 {}", path.display()));
             }
@@ -110,13 +112,8 @@ impl ArtefactCache {
             Some(key) => key,
             None => machine_key(&folder)?,
         };
-        let inner = Inner {
-            folder,
-            key,
-            max_bytes,
-            alerts: AtomicU64::new(0),
-            evicting: Mutex::default(),
-        };
+        let inner =
+            Inner { folder, key, max_bytes, alerts: AtomicU64::new(0), evicting: Mutex::default() };
         let cache = Self(Arc::new(inner));
         cache.evict();
         Ok(cache)
@@ -156,8 +153,7 @@ impl ArtefactCache {
     pub(crate) fn put(&self, artefact: &Artefact) -> io::Result<()> {
         let pieces = artefact.pieces()?;
         let code = Artefact::sign(&pieces, &self.0.key);
-        let unfinished =
-            self.0.folder.join(format!("{UNFINISHED}{:032x}", rand::random::<u128>()));
+        let unfinished = self.0.folder.join(format!("{UNFINISHED}{:032x}", rand::random::<u128>()));
         let written = write(&unfinished, &pieces, &code).and_then(|()| {
             fs::rename(&unfinished, self.path(artefact.component(), artefact.fingerprint()))
         });
@@ -246,8 +242,7 @@ struct Entry {
 }
 
 fn read(path: &Path) -> io::Result<Bytes> {
-    let file =
-        OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
     // So that it is seen to be in use. Who cannot say so only loses it earlier.
     let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);

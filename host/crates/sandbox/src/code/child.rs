@@ -89,10 +89,8 @@ async fn converse(
     confine::bound(bounds.cpu, bounds.memory)?;
     let engine = engine::compiling(Effort::Full)
         .map_err(|error| CompilerServeError::Engine(format!("{error:#}")))?;
-    let hello = FromCompiler::Hello {
-        version: VERSION.to_owned(),
-        fingerprint: Fingerprint::of(&engine),
-    };
+    let hello =
+        FromCompiler::Hello { version: VERSION.to_owned(), fingerprint: Fingerprint::of(&engine) };
     say(to, &hello, Vec::new()).await?;
 
     let max = usize::try_from(MAX_COMPONENT).unwrap_or(usize::MAX);

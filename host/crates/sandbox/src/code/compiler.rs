@@ -7,18 +7,19 @@
 //! a compiler that was taken over can do to the worker what that code can do.
 
 use super::artefact::Artefact;
-use super::compile::Effort;
+use super::compile::{Effort, compile};
 use super::fingerprint::Fingerprint;
 use super::protocol::{Bounds, FromCompiler, MAX_CODE, ToCompiler, VERSION};
 use crate::apart::frame::{self, Frame, FrameError, Outgoing};
 use crate::apart::process::{Process, describe};
+use crate::engine;
 use crate::reject::Reject;
 use bytes::Bytes;
 use cofferdam_core::hint::Hint;
 use cofferdam_core::module::Digest;
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -55,12 +56,14 @@ impl Default for CompilerBounds {
 
 /// Compiles in processes of their own. Copies are the same.
 #[derive(Clone, Debug)]
-pub struct Compiler(Arc<Inner>);
+pub struct Compiler(Arc<Place>);
 
 #[derive(Debug)]
-struct Inner {
-    executable: PathBuf,
-    bounds: CompilerBounds,
+enum Place {
+    /// In processes of this executable.
+    Apart { executable: PathBuf, bounds: CompilerBounds },
+    /// In this one.
+    Here,
 }
 
 /// Why there is no machine code.
@@ -86,26 +89,39 @@ impl Compiler {
     /// `executable` is called as `executable compile-component --parent PID`, and must answer with
     /// [`serve_compiler`](super::serve_compiler) of this same version of the crate. Its path must
     /// be absolute.
-    pub fn new(executable: PathBuf, bounds: CompilerBounds) -> Self {
-        Self(Arc::new(Inner { executable, bounds }))
+    pub fn apart(executable: PathBuf, bounds: CompilerBounds) -> Self {
+        Self(Arc::new(Place::Apart { executable, bounds }))
     }
 
-    /// What it may use.
-    pub fn bounds(&self) -> CompilerBounds {
-        self.0.bounds
+    /// One that compiles in this process, without any bounds: for tests and measurements, whose
+    /// components nobody else has made.
+    pub fn here() -> Self {
+        Self(Arc::new(Place::Here))
     }
 
-    /// Starts a process and asks what its code would run on.
+    /// Asks what its code would run on; starts a process for that.
     pub(crate) async fn fingerprint(&self) -> Result<Fingerprint, CompilerError> {
-        let child = self.greet().await?;
-        Ok(child.fingerprint)
+        match &*self.0 {
+            Place::Apart { executable, bounds } => {
+                Ok(Child::start(executable, *bounds).await?.fingerprint)
+            }
+            Place::Here => {
+                let engine = engine::compiling(Effort::Full);
+                let engine = engine.map_err(|error| CompilerError::Process(error.to_string()))?;
+                Ok(Fingerprint::of(&engine))
+            }
+        }
     }
 
     /// Compiles a component. One that takes too long is tried once more with less effort. May be
     /// dropped: the process ends with it.
     pub(crate) async fn compile(&self, component: Bytes) -> Result<Artefact, CompilerError> {
+        let (executable, bounds) = match &*self.0 {
+            Place::Apart { executable, bounds } => (executable, *bounds),
+            Place::Here => return here(component).await,
+        };
         for effort in [Effort::Full, Effort::Quick] {
-            match self.attempt(component.clone(), effort).await? {
+            match attempt(executable, bounds, component.clone(), effort).await? {
                 Try::Done(artefact) => return Ok(artefact),
                 Try::Rejected(reject) => return Err(CompilerError::Rejected(reject)),
                 Try::Slow(how) => {
@@ -116,68 +132,48 @@ impl Compiler {
                 }
             }
         }
-        let CompilerBounds { cpu, wall, .. } = self.0.bounds;
+        let CompilerBounds { cpu, wall, .. } = bounds;
         Err(CompilerError::Rejected(Reject::TooExpensive { cpu, wall }))
     }
+}
 
-    async fn attempt(&self, component: Bytes, effort: Effort) -> Result<Try, CompilerError> {
-        let digest = Digest::of(&component);
-        let mut child = self.greet().await?;
-        let answer = timeout(self.0.bounds.wall, child.ask(component, effort)).await;
-        let Ok(answer) = answer else {
-            child.process.kill().await;
-            return Ok(Try::Slow("it ran out of time".to_owned()));
-        };
-        match answer {
-            Ok(Some(Frame { message: FromCompiler::Compiled, body })) => {
-                let artefact = Artefact::read(body)
-                    .map_err(|error| CompilerError::Process(format!("its answer: {error}")))?;
-                if artefact.component() != digest || *artefact.fingerprint() != child.fingerprint {
-                    return Err(CompilerError::Process("it compiled something else".to_owned()));
-                }
-                Ok(Try::Done(artefact))
+async fn here(component: Bytes) -> Result<Artefact, CompilerError> {
+    let compiling = tokio::task::spawn_blocking(move || compile(&component, Effort::Full));
+    let compiled = compiling.await;
+    let compiled = compiled.map_err(|error| CompilerError::Process(error.to_string()))?;
+    compiled.map_err(CompilerError::Rejected)
+}
+
+/// One try in one process.
+async fn attempt(
+    executable: &Path,
+    bounds: CompilerBounds,
+    component: Bytes,
+    effort: Effort,
+) -> Result<Try, CompilerError> {
+    let digest = Digest::of(&component);
+    let mut child = Child::start(executable, bounds).await?;
+    let answer = timeout(bounds.wall, child.ask(component, effort)).await;
+    let Ok(answer) = answer else {
+        child.process.kill().await;
+        return Ok(Try::Slow("it ran out of time".to_owned()));
+    };
+    match answer {
+        Ok(Some(Frame { message: FromCompiler::Compiled, body })) => {
+            let artefact = Artefact::read(body)
+                .map_err(|error| CompilerError::Process(format!("its answer: {error}")))?;
+            if artefact.component() != digest || *artefact.fingerprint() != child.fingerprint {
+                return Err(CompilerError::Process("it compiled something else".to_owned()));
             }
-            Ok(Some(Frame { message: FromCompiler::Refused { message }, .. })) => {
-                Ok(Try::Rejected(Reject::Compile(message.into())))
-            }
-            Ok(Some(_)) => Err(CompilerError::Process("it spoke out of turn".to_owned())),
-            // It ended while it compiled.
-            Ok(None) | Err(FrameError::Truncated | FrameError::Io(_)) => Ok(child.post_mortem().await),
-            Err(error) => Err(CompilerError::Process(error.to_string())),
+            Ok(Try::Done(artefact))
         }
-    }
-
-    async fn greet(&self) -> Result<Child, CompilerError> {
-        let env = [
-            ("RAYON_NUM_THREADS", threads().to_string()),
-            // Each arena reserves address space, which is bounded.
-            ("MALLOC_ARENA_MAX", "2".to_owned()),
-        ];
-        let started = Process::start(&self.0.executable, COMMAND, &env);
-        let (mut process, mut to, mut from) = started.map_err(|error| {
-            CompilerError::Process(format!("`{}`: {error}", self.0.executable.display()))
-        })?;
-        let CompilerBounds { cpu, memory, .. } = self.0.bounds;
-        let greeting = timeout(GREETING, async {
-            Outgoing::of(&ToCompiler::Greet(Bounds { cpu, memory }))?
-                .write(&mut to)
-                .await
-                .map_err(FrameError::Io)?;
-            frame::read::<FromCompiler>(&mut from, 0).await
-        });
-        let why = match greeting.await {
-            Ok(Ok(Some(Frame { message: FromCompiler::Hello { version, fingerprint }, .. })))
-                if version == VERSION =>
-            {
-                return Ok(Child { process, to, from, fingerprint });
-            }
-            Ok(Ok(Some(_))) => "it is of another version".to_owned(),
-            Ok(Ok(None) | Err(FrameError::Truncated | FrameError::Io(_))) => ended(&mut process).await,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "it did not greet".to_owned(),
-        };
-        process.kill().await;
-        Err(CompilerError::Process(why))
+        Ok(Some(Frame { message: FromCompiler::Refused { message }, .. })) => {
+            Ok(Try::Rejected(Reject::Compile(message.into())))
+        }
+        Ok(Some(_)) => Err(CompilerError::Process("it spoke out of turn".to_owned())),
+        // It ended while it compiled.
+        Ok(None) | Err(FrameError::Truncated | FrameError::Io(_)) => Ok(child.post_mortem().await),
+        Err(error) => Err(CompilerError::Process(error.to_string())),
     }
 }
 
@@ -190,6 +186,42 @@ struct Child {
 }
 
 impl Child {
+    /// Starts it, and hears what it is.
+    async fn start(executable: &Path, bounds: CompilerBounds) -> Result<Self, CompilerError> {
+        let env = [
+            ("RAYON_NUM_THREADS", threads().to_string()),
+            // Each arena reserves address space, which is bounded.
+            ("MALLOC_ARENA_MAX", "2".to_owned()),
+        ];
+        let started = Process::start(executable, COMMAND, &env);
+        let (mut process, mut to, mut from) = started.map_err(|error| {
+            CompilerError::Process(format!("`{}`: {error}", executable.display()))
+        })?;
+        let CompilerBounds { cpu, memory, .. } = bounds;
+        let greeting = timeout(GREETING, async {
+            Outgoing::of(&ToCompiler::Greet(Bounds { cpu, memory }))?
+                .write(&mut to)
+                .await
+                .map_err(FrameError::Io)?;
+            frame::read::<FromCompiler>(&mut from, 0).await
+        });
+        let why = match greeting.await {
+            Ok(Ok(Some(Frame {
+                message: FromCompiler::Hello { version, fingerprint }, ..
+            }))) if version == VERSION => {
+                return Ok(Self { process, to, from, fingerprint });
+            }
+            Ok(Ok(Some(_))) => "it is of another version".to_owned(),
+            Ok(Ok(None) | Err(FrameError::Truncated | FrameError::Io(_))) => {
+                ended(&mut process).await
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it did not greet".to_owned(),
+        };
+        process.kill().await;
+        Err(CompilerError::Process(why))
+    }
+
     async fn ask(
         &mut self,
         component: Bytes,

@@ -110,7 +110,8 @@ async fn send(
         let headers = header_bytes(request.headers());
         if headers > limits.http_header_bytes {
             let max = format_size(limits.http_header_bytes);
-            let message = format!("its headers are {headers} bytes, more than the {max} they may be");
+            let message =
+                format!("its headers are {headers} bytes, more than the {max} they may be");
             return Err(FetchError::new(FetchFault::RequestTooLarge, message));
         }
         // Nobody closes the semaphore; were it closed, there would be no bound to wait for.

@@ -50,6 +50,8 @@ mod rescue;
 #[cfg(test)]
 mod restart;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod suspended;
