@@ -14,9 +14,9 @@ use cofferdam_core::ids::LeaseKey;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::module::World;
 use cofferdam_core::outcome::{End, Failure, Outcome, RetryAdvice, Usage};
-use cofferdam_core::settings::{KindSettings, limits, retry_policy};
+use cofferdam_core::settings::{Isolation, KindSettings, limits, retry_policy};
 use cofferdam_sandbox::apart::{Apart, Room};
-use cofferdam_sandbox::{Attempt, JobInfo, KillReason, Prepared, Reins};
+use cofferdam_sandbox::{Artefact, Attempt, CompilerError, JobInfo, KillReason, Prepared, Reins};
 use cofferdam_store::{Claimed, Finish, FinishEnd, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +39,11 @@ const MAX_LATE_LOADS: u32 = 3;
 pub(crate) struct Executor {
     pub(crate) store: Store,
     pub(crate) modules: Modules,
-    /// Where suspects run; `None`: here.
+    /// Where suspects run, and whoever else needs a process of its own. `None`: suspects run here,
+    /// and nobody else that needs one does.
     pub(crate) alone: Option<Alone>,
+    /// Where attempts run at least, whatever their module says.
+    pub(crate) isolation: Isolation,
     pub(crate) inflight: Arc<InFlight>,
     pub(crate) buffers: Arc<Buffers>,
     pub(crate) caps: Limits,
@@ -96,7 +99,7 @@ impl Executor {
         let prepared = tokio::select! {
             biased;
             reason = self.inflight.ending(key) => return failed(not_started(reason)),
-            prepared = self.prepare(claimed) => prepared,
+            prepared = self.prepare(claimed, kind) => prepared,
         };
         match prepared {
             Ok((claimed, _)) if overslept(&claimed, loading.elapsed()) => {
@@ -113,7 +116,11 @@ impl Executor {
     }
 
     /// Has everything at hand that the attempt needs, or says why it cannot run.
-    async fn prepare(&self, mut claimed: Claimed) -> Result<(Claimed, Place<'_>), Failure> {
+    async fn prepare(
+        &self,
+        mut claimed: Claimed,
+        kind: &KindSettings,
+    ) -> Result<(Claimed, Place<'_>), Failure> {
         let not_runnable = |code: &str, message: String| {
             Err(Failure::new(FailureClass::NotRunnable, code, message))
         };
@@ -141,17 +148,17 @@ impl Executor {
                 Err(CheckError::Store(error)) => return Err(unread(&error)),
             }
         }
-        let alone = self.alone.as_ref().filter(|_| Alone::is_for(claimed.counters));
-        let place = match alone {
-            Some(alone) => {
+        let isolation = kind.isolation.max(self.isolation);
+        let place = match &self.alone {
+            Some(alone) if Alone::is_for(claimed.counters, isolation) => {
                 // Before the component is read: who waits holds nothing but its slot.
-                let Some(room) = alone.room(claimed.deadline).await else {
-                    return Err(crowded());
-                };
-                let component = alone.component(digest).await;
-                component.map(|component| Place::Apart(alone.apart(), room, component))
+                let room = alone.room(claimed.counters, claimed.deadline).await;
+                let Some((apart, room)) = room else { return Err(crowded()) };
+                let artefact = self.modules.artefact(claimed.tenant, digest).await;
+                artefact.map(|artefact| Place::Apart(apart, room, artefact))
             }
-            None => self.modules.get(digest).await.map(Place::Here),
+            None if isolation == Isolation::Process => return Err(no_wall()),
+            _ => self.modules.get(claimed.tenant, digest).await.map(Place::Here),
         };
         match place {
             Ok(place) => Ok((claimed, place)),
@@ -162,6 +169,7 @@ impl Executor {
             Err(error @ LoadError::Interrupted) => {
                 not_runnable("compile-failed", error.to_string())
             }
+            Err(LoadError::Compiler(error)) => Err(no_compiler(&error)),
             Err(LoadError::Store(error)) => Err(unread(&error)),
         }
     }
@@ -174,8 +182,8 @@ impl Executor {
                 let running = self.modules.sandbox().run(&prepared, attempt);
                 (Arc::new(running.kill.clone()), Box::pin(running.outcome()))
             }
-            Place::Apart(apart, room, component) => {
-                let running = apart.run(room, component, attempt);
+            Place::Apart(apart, room, artefact) => {
+                let running = apart.run(room, artefact, attempt);
                 (running.reins.clone(), Box::pin(running.outcome()))
             }
         };
@@ -226,8 +234,8 @@ impl Executor {
 enum Place<'a> {
     /// On one of this process's guest threads.
     Here(Prepared),
-    /// In a process of its own, for which there is room, from this component.
-    Apart(&'a Apart, Room, Vec<u8>),
+    /// In a process of its own, for which there is room, from this artefact.
+    Apart(&'a Apart, Room, Artefact),
 }
 
 /// How often in a row the job was given back: the claims that nothing was counted for.
@@ -261,7 +269,23 @@ fn as_decided(mut failure: Failure, given_back: u32, draining: bool) -> Failure 
 /// A future of any kind, for where two kinds meet.
 type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A suspect that does not get a process of its own, and must not run here.
+/// An attempt that must not run here, on a worker that has no other place for it.
+fn no_wall() -> Failure {
+    Failure::new(
+        FailureClass::Released,
+        "no-process",
+        "this worker runs no attempts in processes of their own",
+    )
+}
+
+/// Nothing is compiled here, which is nobody's fault but this host's.
+fn no_compiler(error: &CompilerError) -> Failure {
+    warn!(error = chain(error), "a job's component could not be compiled");
+    let message = "this worker could not compile the component";
+    Failure::new(FailureClass::Released, "no-compiler", message)
+}
+
+/// An attempt that does not get a process of its own soon enough, and must not run here.
 fn crowded() -> Failure {
     Failure::new(
         FailureClass::Released,

@@ -6,17 +6,20 @@
 
 use crate::checks;
 use crate::error::{ErrorKind, kind_of_store_error};
-use crate::modules::Modules;
+use crate::modules::{LoadError, Modules};
 use crate::schema::Schema;
+use bytes::Bytes;
 use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::TenantId;
-use cofferdam_core::limits::MAX_COMPONENT;
-use cofferdam_core::manifest::{MAX_ENV, Manifest};
+use cofferdam_core::limits::{Limits, MAX_COMPONENT};
+use cofferdam_core::manifest::Manifest;
 use cofferdam_core::module::{Digest, KindInfo, VersionName, World};
 use cofferdam_core::name::{KindName, ModuleName};
 use cofferdam_core::settings::KindSettings;
+use cofferdam_core::units::format_size;
 use cofferdam_sandbox::Reject;
 use cofferdam_store::{NewVersion, Store, StoreError};
+use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
 
@@ -66,7 +69,7 @@ pub enum PublishError {
     NoName,
     /// The component was refused.
     #[error(transparent)]
-    Rejected(#[from] Reject),
+    Rejected(Arc<Reject>),
     /// The manifest speaks of a kind that the component does not handle.
     #[error("the manifest has a section for `{kind}`, but the component handles {handles}")]
     UnknownKind {
@@ -83,31 +86,63 @@ pub enum PublishError {
         /// What is wrong with its schema.
         problem: String,
     },
-    /// Too many or too long variables in the manifest.
-    #[error("`grants.env` has more than {} variables, one longer than {} bytes, or a NUL byte", MAX_ENV.0, MAX_ENV.1)]
-    Env,
+    /// The manifest asks for more than can be granted: a sentence.
+    #[error("{0}")]
+    Grants(String),
+    /// A kind's attempts could not even start.
+    #[error("`{kind}` may have {} of memory, and the component begins with {}", format_size(*.limit), format_size(*.needed))]
+    Memory {
+        /// The kind.
+        kind: KindName,
+        /// Its limit, in bytes.
+        limit: u64,
+        /// What the component begins with, in bytes.
+        needed: u64,
+    },
     /// The database refused or is away.
     #[error("the version could not be stored")]
     Store(#[from] StoreError),
-    /// The compiling task died.
-    #[error("the compiler stopped without an answer")]
+    /// It could not be compiled, which is not the component's fault.
+    #[error("the component could not be compiled here")]
+    Load(#[source] LoadError),
+    /// A task died.
+    #[error("checking the component did not come to an end")]
     Interrupted(#[source] tokio::task::JoinError),
+}
+
+impl From<Reject> for PublishError {
+    fn from(reject: Reject) -> Self {
+        Self::Rejected(Arc::new(reject))
+    }
+}
+
+impl From<LoadError> for PublishError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Rejected(reject) => Self::Rejected(reject),
+            error => Self::Load(error),
+        }
+    }
 }
 
 impl PublishError {
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Rejected(Reject::TooLarge { .. }) => ErrorKind::TooLarge,
-            Self::Rejected(Reject::Busy(_)) => ErrorKind::Unavailable,
+            Self::Rejected(reject) => match **reject {
+                Reject::TooLarge { .. } => ErrorKind::TooLarge,
+                Reject::Busy(_) => ErrorKind::Unavailable,
+                _ => ErrorKind::Invalid,
+            },
             Self::NoName
-            | Self::Rejected(_)
             | Self::UnknownKind { .. }
             | Self::Schema { .. }
-            | Self::Env => ErrorKind::Invalid,
+            | Self::Memory { .. }
+            | Self::Grants(_) => ErrorKind::Invalid,
+            Self::Load(LoadError::Compiler(_)) => ErrorKind::Unavailable,
             Self::Store(StoreError::VersionConflict { .. }) => ErrorKind::Conflict,
             Self::Store(error) => kind_of_store_error(error),
-            Self::Interrupted(_) => ErrorKind::Internal,
+            Self::Load(_) | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
 
@@ -118,11 +153,13 @@ impl PublishError {
             Self::Rejected(reject) => reject.code(),
             Self::UnknownKind { .. } => "unknown-kind",
             Self::Schema { .. } => "bad-schema",
-            Self::Env => "bad-env",
+            Self::Grants(_) => "bad-grants",
+            Self::Memory { .. } => "memory-too-small",
+            Self::Load(LoadError::Compiler(_)) => "compiler-unavailable",
             Self::Store(StoreError::VersionConflict { .. }) => "version-conflict",
             Self::Store(error) if error.is_full() => "database-full",
             Self::Store(error) if error.is_transient() => "database-unavailable",
-            Self::Store(_) | Self::Interrupted(_) => "internal",
+            Self::Store(_) | Self::Load(_) | Self::Interrupted(_) => "internal",
         }
     }
 }
@@ -138,7 +175,13 @@ impl Hint for PublishError {
                 Some("a kind is named after its #[handler] function, with hyphens".to_owned())
             }
             Self::Store(error) => error.hint(),
-            Self::Schema { .. } | Self::Env | Self::Interrupted(_) => None,
+            Self::Memory { needed, .. } => {
+                Some(format!("set `memory` to {} or more", format_size(*needed)))
+            }
+            Self::Load(LoadError::Compiler(_)) => {
+                Some("try again in a moment; the server's log says why".to_owned())
+            }
+            Self::Schema { .. } | Self::Grants(_) | Self::Load(_) | Self::Interrupted(_) => None,
         }
     }
 }
@@ -168,7 +211,7 @@ impl Publisher {
         let name =
             request.name.or_else(|| manifest.module.name.clone()).ok_or(PublishError::NoName)?;
         let version = request.version.or_else(|| manifest.module.version.clone());
-        check_env(&manifest)?;
+        manifest.grants.check().map_err(PublishError::Grants)?;
         if bytes.len() as u64 > MAX_COMPONENT {
             let size = bytes.len() as u64;
             return Err(Reject::TooLarge { bytes: size, max: MAX_COMPONENT }.into());
@@ -181,24 +224,22 @@ impl Publisher {
         let digest = Digest::of(&inspection.component);
 
         let started = Instant::now();
-        let component = inspection.component;
-        let (component, prepared) = if let Some(prepared) = self.modules.at_hand(digest) {
+        let component = Bytes::from(inspection.component);
+        let prepared = match self.modules.at_hand(digest) {
             // The same bytes under another name, or once more.
-            (component, prepared)
-        } else {
-            let compiling = self.modules.compile(component).await;
-            let (component, compiled) = compiling.map_err(PublishError::Interrupted)?;
-            (component, compiled?)
+            Some(prepared) => prepared,
+            None => self.modules.prepare(tenant, component.clone()).await?,
         };
         let compile_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
 
         let kinds = self.modules.sandbox().describe(&prepared).await?;
         check_kinds(&kinds, &manifest)?;
         check_schemas(&kinds).await?;
-        let settled = kinds
+        let settled: Vec<_> = kinds
             .iter()
             .map(|kind| (kind.clone(), KindSettings::settle(kind, &manifest)))
             .collect();
+        check_memory(&settled, prepared.initial_memory())?;
 
         let component_bytes = component.len();
         let published = self
@@ -208,7 +249,7 @@ impl Publisher {
                 name: name.clone(),
                 version,
                 digest,
-                bytes: component,
+                bytes: component.into(),
                 world: inspection.world,
                 imports: inspection.imports.clone(),
                 manifest,
@@ -216,7 +257,6 @@ impl Publisher {
                 activate: request.activate,
             })
             .await?;
-        self.modules.keep(digest, prepared, component_bytes);
         Ok(PublishedModule {
             name,
             version: published.version_name,
@@ -232,12 +272,13 @@ impl Publisher {
     }
 }
 
-fn check_env(manifest: &Manifest) -> Result<(), PublishError> {
-    let (most, longest) = MAX_ENV;
-    let bad = |text: &String| text.len() > longest || text.contains('\0');
-    let env = &manifest.grants.env;
-    if env.len() > most || env.iter().any(|(name, value)| bad(name) || bad(value)) {
-        return Err(PublishError::Env);
+/// Refuses a limit with which no attempt of the kind could start. A job may still ask for less.
+fn check_memory(kinds: &[(KindInfo, KindSettings)], needed: u64) -> Result<(), PublishError> {
+    for (kind, settings) in kinds {
+        let limit = settings.limits.memory_bytes.unwrap_or(Limits::default().memory_bytes);
+        if needed > limit {
+            return Err(PublishError::Memory { kind: kind.name.clone(), limit, needed });
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use cofferdam_core::bounds::lease_bound;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::name::QueueName;
+use cofferdam_core::settings::Isolation;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,8 +69,11 @@ pub struct WorkerSettings {
     pub hostname: String,
     /// The version of the executable, for people.
     pub version: String,
-    /// The executable whose command `attempt` runs suspects in a process of their own: jobs that
-    /// lost a worker before. `None`: they run like the others.
+    /// Where attempts run at least, whatever their module says.
+    pub isolation: Isolation,
+    /// The executable whose command `attempt` runs attempts in processes of their own: those of
+    /// jobs that lost a worker before, and those that ask for it. `None`: the former run like the
+    /// others, and the latter not here.
     pub alone: Option<PathBuf>,
     /// Ends the process when the control runtime does not come round any more. Called on a thread
     /// of its own, because nothing else can be relied on then, with the reason. `None`: only logged.
@@ -111,6 +115,7 @@ impl Default for WorkerSettings {
             module_cache: 64,
             hostname: String::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            isolation: Isolation::default(),
             alone: None,
             give_up: None,
         }

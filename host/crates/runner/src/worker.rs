@@ -178,9 +178,11 @@ impl Worker {
         intake.spawn(move |stop| listen(listener, id, theirs, woken, told, stop));
         let executor = Arc::new(Executor {
             store: store.clone(),
-            alone: settings
-                .alone
-                .map(|executable| Alone::new(executable, modules.clone(), settings.overdue_grace)),
+            alone: settings.alone.map(|executable| {
+                let (sandbox, grace) = (modules.sandbox().settings(), settings.overdue_grace);
+                Alone::new(executable, sandbox, settings.slots, grace)
+            }),
+            isolation: settings.isolation,
             modules,
             inflight: inflight.clone(),
             buffers,
