@@ -32,7 +32,7 @@ const MAX_SCHEMAS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// Why a version cannot be had.
 #[derive(Clone, Debug, Error)]
-pub(crate) enum LoadError {
+pub enum LoadError {
     /// The database holds no component of this digest.
     #[error("the component {} is not stored", .0.short())]
     Missing(Digest),

@@ -1,7 +1,7 @@
 //! The sandbox as the rest of the host sees it.
 
 use crate::attempt::Attempt;
-use crate::code::{self, Artefact, Effort, Fingerprint, Prepared};
+use crate::code::{self, Artefact, Fingerprint, Prepared};
 use crate::inspect::Inspection;
 use crate::kill::KillSwitch;
 use crate::reject::Reject;
@@ -135,10 +135,9 @@ impl Sandbox {
         code::load(engine, linker, settings.max_memory_bytes, artefact)
     }
 
-    /// Compiles a component in this process, and loads it: for tests and measurements, whose
-    /// components nobody else has made. What others made belongs into a [`Toolchain`](crate::Toolchain).
+    /// Compiles a component in this process, and loads it: see [`Artefact::compile`].
     pub fn compile(&self, component: &[u8]) -> Result<Prepared, Reject> {
-        self.load(&code::compile(component, Effort::Full)?)
+        self.load(&Artefact::compile(component)?)
     }
 
     pub(crate) fn fingerprint(&self) -> &Fingerprint {

@@ -46,16 +46,16 @@ type Built = HashMap<(String, &'static str), PathBuf>;
 fn locate(example: &str, target: &str) -> PathBuf {
     // A library has underscores in its file name where its package has hyphens.
     let file = format!("{}.wasm", example.replace('-', "_"));
-    let folder = match std::env::var_os(VARIABLE) {
-        Some(folder) => PathBuf::from(folder),
-        None => build(example, target),
-    };
+    if std::env::var_os(VARIABLE).is_none() {
+        build(example, target);
+    }
+    let folder = target_folder();
     folder.join(target).join("guest").join(file)
 }
 
 /// Builds one. Cargo holds a lock meanwhile, so that test programs may do it at once.
-fn build(example: &str, target: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+fn build(example: &str, target: &str) {
+    let root = root();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(&root)
@@ -67,5 +67,14 @@ fn build(example: &str, target: &str) -> PathBuf {
         "cannot build the example `{example}`:\n{}\nhint: `cargo xtask setup` brings the target",
         String::from_utf8_lossy(&output.stderr)
     );
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// The folder that cargo builds into.
+pub(crate) fn target_folder() -> PathBuf {
+    let named = [VARIABLE, "CARGO_TARGET_DIR"].into_iter().find_map(std::env::var_os);
+    named.map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }

@@ -83,6 +83,36 @@ impl TestDb {
         let mut connection = self.connection().await;
         sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("the table is there")
     }
+
+    /// The tables that have a row with this text somewhere in it, be it as text or as bytes. For
+    /// what must not be in the database at all; letters and digits are found as they stand.
+    pub async fn tables_with(&self, text: &str) -> Vec<String> {
+        let mut connection = self.connection().await;
+        let query = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 ORDER BY tablename";
+        let tables: Vec<String> = sqlx::query_scalar(query)
+            .bind(SCHEMA)
+            .fetch_all(&mut connection)
+            .await
+            .expect("the catalogue can be read");
+        let mut found = Vec::new();
+        for table in tables {
+            // A row as text has its bytes in hexadecimal digits. The names come from the catalogue.
+            let query = AssertSqlSafe(format!(
+                "SELECT EXISTS (SELECT FROM \"{table}\" AS a_row WHERE position($1 IN a_row::text) \
+                 > 0 OR position(encode($2, 'hex') IN a_row::text) > 0)"
+            ));
+            let holds: bool = sqlx::query_scalar(query)
+                .bind(text)
+                .bind(text.as_bytes())
+                .fetch_one(&mut connection)
+                .await
+                .expect("the table can be read");
+            if holds {
+                found.push(table);
+            }
+        }
+        found
+    }
 }
 
 impl Drop for TestDb {

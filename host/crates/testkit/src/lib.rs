@@ -9,6 +9,7 @@
     reason = "what fails here fails the test"
 )]
 
+pub mod artefacts;
 pub mod components;
 pub mod database;
 pub mod disk;

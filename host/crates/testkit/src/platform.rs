@@ -1,17 +1,19 @@
 //! A whole platform in the test's process: a database of its own, a sandbox, and workers that the
 //! test starts and stops.
 
+use crate::artefacts;
 use crate::components;
 use crate::database::TestDb;
 use crate::proxy::Proxy;
 use crate::wait::wait_for;
 use cofferdam_core::ids::{JobId, TenantId};
 use cofferdam_core::job::{JobOptions, NewJob, Priority};
+use cofferdam_core::key::{InstallationKey, KEY_BYTES, Purpose};
 use cofferdam_core::manifest::Manifest;
 use cofferdam_core::name::ModuleName;
 use cofferdam_core::state::JobState;
 use cofferdam_runner::{
-    Modules, PublishRequest, PublishedModule, Publisher, Submitter, Worker, WorkerSettings,
+    Modules, PublishRequest, PublishedModule, Publisher, Secrets, Submitter, Worker, WorkerSettings,
 };
 use cofferdam_sandbox::{Sandbox, SandboxSettings};
 use cofferdam_store::{JobDetail, Store};
@@ -22,6 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a job of a test may take before the test fails. Generous: machines are shared.
 pub const BOUND: Duration = Duration::from_mins(1);
+
+/// The key of an installation in a test.
+pub const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 
 /// See the module's documentation.
 pub struct Platform {
@@ -35,6 +40,8 @@ pub struct Platform {
     pub publisher: Publisher,
     /// Accepts jobs.
     pub submitter: Submitter,
+    /// Keeps secrets, with [`KEY`].
+    pub secrets: Secrets,
 }
 
 /// One sandbox serves all tests of a process, on a runtime that outlives each test's own: every
@@ -55,15 +62,24 @@ fn sandbox() -> Sandbox {
     sandbox.clone()
 }
 
+/// Components that were compiled in an earlier test are not compiled again.
+async fn modules(store: &Store) -> Modules {
+    let sandbox = sandbox();
+    let toolchain = artefacts::toolchain(&sandbox).await;
+    Modules::new(store.clone(), sandbox, toolchain, 16)
+}
+
 impl Platform {
     /// A platform without workers.
     pub async fn start() -> Self {
         let db = TestDb::new().await;
         let store = db.store().await;
-        let modules = Modules::new(store.clone(), sandbox(), 16);
+        let modules = modules(&store).await;
         let publisher = Publisher::new(store.clone(), modules.clone());
         let submitter = Submitter::new(store.clone(), modules.clone());
-        Self { db, store, modules, publisher, submitter }
+        let key = InstallationKey::from_bytes(KEY).derive(Purpose::Secrets);
+        let secrets = Secrets::new(store.clone(), Some(key));
+        Self { db, store, modules, publisher, submitter, secrets }
     }
 
     /// Settings for impatient tests: everything that the defaults do every half minute happens
@@ -98,7 +114,7 @@ impl Platform {
     pub async fn worker_behind_a_proxy(&self, settings: WorkerSettings) -> (Worker, Proxy) {
         let (proxy, database) = self.db.proxied().await;
         let store = Store::connect(&database).await.expect("the proxy passes everything on");
-        let modules = Modules::new(store.clone(), sandbox(), 16);
+        let modules = modules(&store).await;
         let worker = Worker::start(settings, store, modules).await.expect("the worker starts");
         (worker, proxy)
     }

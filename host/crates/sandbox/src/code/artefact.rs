@@ -8,7 +8,9 @@
 //! component's digest and the machine code together. It is verified before a byte of the header is
 //! read.
 
+use super::compile::{Effort, compile};
 use super::fingerprint::Fingerprint;
+use crate::reject::Reject;
 use crate::symbols::{Symbols, SymbolsIndex};
 use bytes::Bytes;
 use cofferdam_core::key::{DerivedKey, KEY_BYTES};
@@ -72,6 +74,13 @@ impl Artefact {
         let header =
             Header { fingerprint, component, world, code: code.len(), symbols: symbols.index() };
         Self(Arc::new(Inner { header, code, symbols: Arc::new(symbols) }))
+    }
+
+    /// Compiles a component in this process, without any bounds: for tests and measurements, whose
+    /// components nobody else has made. What others made belongs into a
+    /// [`Toolchain`](crate::Toolchain).
+    pub fn compile(component: &[u8]) -> Result<Self, Reject> {
+        compile(component, Effort::Full)
     }
 
     /// The digest of the component that it was made of.
@@ -177,7 +186,6 @@ impl std::fmt::Debug for Artefact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::Effort;
     use crate::engine;
     use cofferdam_core::key::{InstallationKey, Purpose};
 

@@ -29,7 +29,7 @@ pub use compiler::{Compiler, CompilerBounds, CompilerError};
 pub use load::Prepared;
 pub use toolchain::{Toolchain, ToolchainError};
 
-pub(crate) use compile::{Effort, compile};
+pub(crate) use compile::Effort;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use load::{Entry, load};
 pub(crate) use protocol::MAX_CODE;
