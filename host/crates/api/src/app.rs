@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::types::Info;
 use cofferdam_core::module::Digest;
-use cofferdam_runner::{Publisher, Submitter};
+use cofferdam_runner::{Publisher, Secrets, Submitter};
 use cofferdam_store::Store;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,6 +19,8 @@ pub struct App {
     pub publisher: Publisher,
     /// Accepts jobs.
     pub submitter: Submitter,
+    /// Keeps secrets.
+    pub secrets: Secrets,
     /// The bearer token that requests must carry; none on a machine of one's own.
     pub token: Option<String>,
     /// What the server says of itself.
@@ -33,6 +35,7 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) publisher: Publisher,
     pub(crate) submitter: Submitter,
+    pub(crate) secrets: Secrets,
     pub(crate) info: Info,
     pub(crate) budget: Budget,
     /// Cancelled when the server is to stop: waits end early then.
@@ -56,6 +59,7 @@ impl State {
             store: app.store,
             publisher: app.publisher,
             submitter: app.submitter,
+            secrets: app.secrets,
             info: app.info,
             budget: Budget::default(),
             shutdown,

@@ -4,7 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::hint::Hint;
 use cofferdam_core::history::bounded_text;
-use cofferdam_runner::{ErrorKind, PublishError, SubmitError};
+use cofferdam_runner::{ErrorKind, PublishError, SecretsError, SubmitError};
 use cofferdam_store::StoreError;
 use std::error::Error;
 
@@ -273,6 +273,15 @@ impl From<PublishError> for Problem {
             PublishError::Rejected(_) => problem.detail(bounded_text(&chain(&error), MAX_REASON)),
             _ => problem,
         }
+    }
+}
+
+impl From<SecretsError> for Problem {
+    fn from(error: SecretsError) -> Self {
+        if let SecretsError::Store(error) = error {
+            return error.into();
+        }
+        Self::of_kind(error.kind(), error.code(), &error)
     }
 }
 

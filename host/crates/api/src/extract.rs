@@ -7,6 +7,7 @@ use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::{JobId, TenantId, WorkerId};
 use cofferdam_core::module::VersionName;
 use cofferdam_core::name::{ModuleName, QueueName};
+use cofferdam_core::secret::SecretName;
 use cofferdam_core::wait::{BadToken, CallbackToken};
 use serde::de::DeserializeOwned;
 
@@ -107,6 +108,18 @@ impl<S: Send + Sync> FromRequestParts<S> for QueuePath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
         let name = QueueName::new(segment(parts, state, "name").await?);
+        name.map(Self).map_err(|error| bad_name(&error, "name"))
+    }
+}
+
+/// `{name}` of a secret.
+pub(crate) struct SecretPath(pub(crate) SecretName);
+
+impl<S: Send + Sync> FromRequestParts<S> for SecretPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        let name = SecretName::new(segment(parts, state, "name").await?);
         name.map(Self).map_err(|error| bad_name(&error, "name"))
     }
 }

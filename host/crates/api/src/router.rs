@@ -6,7 +6,7 @@ use crate::middleware::{auth, drain, observe, origin, panic, timeout};
 use crate::openapi;
 use crate::routes::{
     callbacks, cluster, dlq, docs, health, info, jobs, logs, metrics, modules, outcome, queues,
-    submit, workers,
+    secrets, submit, workers,
 };
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -49,6 +49,8 @@ fn quick() -> OpenApiRouter<Shared> {
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(secrets::list))
+        .routes(routes!(secrets::set, secrets::delete))
         .routes(routes!(workers::list))
         .routes(routes!(workers::drain))
         .routes(routes!(cluster::show))

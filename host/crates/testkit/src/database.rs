@@ -88,7 +88,8 @@ impl TestDb {
     /// what must not be in the database at all; letters and digits are found as they stand.
     pub async fn tables_with(&self, text: &str) -> Vec<String> {
         let mut connection = self.connection().await;
-        let query = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 ORDER BY tablename";
+        let query =
+            "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 ORDER BY tablename";
         let tables: Vec<String> = sqlx::query_scalar(query)
             .bind(SCHEMA)
             .fetch_all(&mut connection)

@@ -12,5 +12,6 @@ pub(crate) mod metrics;
 pub(crate) mod modules;
 pub(crate) mod outcome;
 pub(crate) mod queues;
+pub(crate) mod secrets;
 pub(crate) mod submit;
 pub(crate) mod workers;

@@ -20,6 +20,7 @@ mod page;
 mod problem;
 mod queues;
 mod schema;
+mod secrets;
 mod submit;
 mod workers;
 
@@ -40,5 +41,6 @@ pub use modules::{
 pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page, PageQuery};
 pub use problem::ProblemBody;
 pub use queues::QueueView;
+pub use secrets::SecretView;
 pub use submit::{NewJobBody, SubmitBody, Submitted, SubmittedJob};
 pub use workers::{EvictAnswer, WorkerView};

@@ -17,5 +17,6 @@ mod lifecycle;
 mod modules;
 mod quarantine;
 mod queues;
+mod secrets;
 mod server;
 mod uploads;

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use cofferdam_api::types::{Info, ProblemBody};
 use cofferdam_api::{App, ServeError, router};
+use cofferdam_runner::Secrets;
 use cofferdam_testkit::Platform;
 use cofferdam_testkit::platform::BOUND;
 use http_body_util::BodyExt as _;
@@ -46,6 +47,14 @@ impl Api {
         Self { platform, router }
     }
 
+    /// An API of a server that was given no key.
+    pub(crate) async fn without_key() -> Self {
+        let platform = Platform::start().await;
+        let secrets = Secrets::new(platform.store.clone(), None);
+        let router = router(App { secrets, ..app(&platform, None) });
+        Self { platform, router }
+    }
+
     /// Sends any request.
     pub(crate) async fn send(&self, request: Request<Body>) -> Reply {
         let response = self.router.clone().oneshot(request).await.expect("infallible");
@@ -61,6 +70,11 @@ impl Api {
     /// Posts JSON.
     pub(crate) async fn post(&self, path: &str, json: impl Into<Body>) -> Reply {
         self.send(request(Method::POST, path, json.into())).await
+    }
+
+    /// Puts bytes.
+    pub(crate) async fn put(&self, path: &str, bytes: impl Into<Body>) -> Reply {
+        self.send(request(Method::PUT, path, bytes.into())).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Reply {
@@ -158,6 +172,7 @@ pub(crate) fn app(platform: &Platform, token: Option<String>) -> App {
         store: platform.store.clone(),
         publisher: platform.publisher.clone(),
         submitter: platform.submitter.clone(),
+        secrets: platform.secrets.clone(),
         token,
         info: Info {
             version: "0.0.0".to_owned(),
