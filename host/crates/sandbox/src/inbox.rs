@@ -2,8 +2,8 @@
 
 use crate::host::{CallCell, HostCall};
 use crate::kill::KillReason;
+use crate::queue::{Pace, RunQueue};
 use crate::task::{Launch, TaskId};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ pub(crate) struct Inbox {
 struct Mail {
     fresh: Vec<Launch>,
     killed: Vec<TaskId>,
-    /// The run queue: whoever is woken goes to its end, so turns are round robin.
-    ready: VecDeque<TaskId>,
+    /// Who waits for a turn.
+    ready: RunQueue,
     /// Why everything on the thread ends, once it is to.
     closed: Option<KillReason>,
 }
@@ -73,16 +73,16 @@ impl Inbox {
             self.load.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        mail.ready.push_back(launch.id);
+        mail.ready.push(launch.id, Pace::Quick);
         mail.fresh.push(launch);
         self.arrived.notify_one();
     }
 
-    /// Gives a task a turn at the end of the queue.
-    pub(crate) fn wake(&self, id: TaskId) {
+    /// Gives a task a turn, behind those of its pace.
+    pub(crate) fn wake(&self, id: TaskId, pace: Pace) {
         let mut mail = self.lock();
         if mail.closed.is_none() {
-            mail.ready.push_back(id);
+            mail.ready.push(id, pace);
             self.arrived.notify_one();
         }
     }
@@ -120,7 +120,7 @@ impl Inbox {
         Batch {
             fresh: std::mem::take(&mut mail.fresh),
             killed: std::mem::take(&mut mail.killed),
-            next: mail.ready.pop_front(),
+            next: mail.ready.pop(),
             closed: mail.closed,
         }
     }

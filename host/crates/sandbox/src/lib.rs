@@ -30,6 +30,7 @@ mod looks;
 mod meter;
 mod outcome;
 mod output;
+mod queue;
 mod reject;
 mod run;
 mod running;

@@ -3,13 +3,14 @@
 use crate::bindings::KindDescription;
 use crate::inbox::Inbox;
 use crate::outcome::Failed;
+use crate::queue::{Pace, QUICK};
 use crate::vitals::Vitals;
 use cofferdam_core::outcome::Usage;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// A task's number, unique on its thread.
@@ -58,6 +59,7 @@ impl Task {
         let turn = Arc::new(Turn {
             id: launch.id,
             queued: AtomicBool::new(true),
+            slow: AtomicBool::new(false),
             inbox: Arc::clone(inbox),
         });
         Self {
@@ -75,6 +77,8 @@ impl Task {
 pub(crate) struct Turn {
     id: TaskId,
     queued: AtomicBool,
+    /// Whether the task has used more than its first moments of a processor.
+    slow: AtomicBool,
     inbox: Arc<Inbox>,
 }
 
@@ -82,6 +86,17 @@ impl Turn {
     /// The task is about to have its turn: from now on a wake queues it again.
     pub(crate) fn take(&self) {
         self.queued.store(false, Ordering::SeqCst);
+    }
+
+    /// The task has used so much of a processor by now.
+    pub(crate) fn used(&self, cpu: Duration) {
+        if cpu >= QUICK {
+            self.slow.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        if self.slow.load(Ordering::Relaxed) { Pace::Slow } else { Pace::Quick }
     }
 
     /// Whether the task waits for a turn, rather than for a host call.
@@ -97,7 +112,7 @@ impl Wake for Turn {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::SeqCst) {
-            self.inbox.wake(self.id);
+            self.inbox.wake(self.id, self.pace());
         }
     }
 }

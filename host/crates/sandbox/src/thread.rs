@@ -1,8 +1,8 @@
 //! A guest thread: a small executor whose first rule is that no guest needs a turn to die.
 //!
 //! Before each turn it drops whatever has been killed or has run out of time, be it the deadline
-//! or the lease; a suspended guest is ended by dropping its call, without running it. Turns are round robin and end at the next
-//! tick. Calls never leave their thread.
+//! or the lease; a suspended guest is ended by dropping its call, without running it. Turns end at
+//! the next tick; whose turn it is, the run queue says. Calls never leave their thread.
 
 use crate::host::HostCall;
 use crate::inbox::Inbox;
@@ -84,6 +84,7 @@ impl GuestThread {
             self.ticker.busy();
         }
         task.turn.take();
+        task.turn.used(Duration::from_micros(task.vitals.meter.cpu_micros()));
         self.inbox.turn_begins(Instant::now(), task.vitals.host_call());
         let before = cpu_time();
         let polled = catch_unwind(AssertUnwindSafe(|| {
