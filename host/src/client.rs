@@ -91,6 +91,12 @@ impl Client {
         self.json(self.send(request).await?).await
     }
 
+    /// Puts bytes as they are where a path leads. Whether there was nothing before.
+    pub(crate) async fn put_bytes(&self, path: &[&str], bytes: Vec<u8>) -> Result<bool> {
+        let request = self.request(Method::PUT, path)?.body(bytes);
+        Ok(self.send(request).await?.status() == StatusCode::CREATED)
+    }
+
     /// Asks for something to be done that needs no body.
     pub(crate) async fn act<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
         self.json(self.send(self.request(Method::POST, path)?).await?).await

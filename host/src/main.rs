@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod host;
 mod input;
+mod key_file;
 #[cfg(test)]
 mod pages;
 mod printer;

@@ -13,10 +13,11 @@ use std::path::Path;
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
 /// The sections of the page about configuration, in order.
-const GROUPS: [(Group, &str); 9] = [
+const GROUPS: [(Group, &str); 10] = [
     (Group::Client, "Client commands"),
     (Group::Server, "Server"),
     (Group::Database, "Database"),
+    (Group::Installation, "The installation's key"),
     (Group::Worker, "Worker"),
     (Group::Recovery, "Recovery"),
     (Group::Retention, "Retention"),
@@ -65,7 +66,7 @@ fn configuration() -> String {
     let mut page = "\
 # Configuration
 
-<!-- Generated from host/src/env.rs: change it there. -->
+<!-- Generated from host/src/env: change it there. -->
 
 A setting is taken from the first of these that has it: the flag, the environment variable, the
 configuration file, the default. An empty variable counts as not set. `cofferdam doctor` prints
@@ -104,6 +105,11 @@ fn introduction(group: Group) -> &'static str {
         Group::Recovery => {
             "\nSet these alike on every worker: each may come to lead, and the leader's count. \
              `cofferdam doctor`\nprints the bounds that follow from them, with their formulas.\n"
+        }
+        Group::Installation => {
+            "\nOne key, from which every other one is derived. Every server and worker of an \
+             installation needs\nthe same, and somebody a copy: [secrets.md](secrets.md) says what \
+             is lost without it.\n"
         }
         Group::Client
         | Group::Database

@@ -44,19 +44,37 @@ pub(crate) fn error(error: &clap::Error, args: &[OsString]) -> CommandError {
         return CommandError::usage(format!("`{}` needs a subcommand", command_of(args)))
             .hint(help);
     }
-    let rendered = error.render().to_string();
-    let mut parts = rendered.split("\n\n");
-    let first = parts.next().unwrap_or_default();
-    let message = first.strip_prefix("error: ").unwrap_or(first);
-    let mut shown = CommandError::usage(message.trim_end());
-    if let Some(bad) = error.source().and_then(|source| source.downcast_ref::<BadValue>()) {
-        shown.hints.extend(bad.hint.clone());
-    }
+    let bad = error.source().and_then(|source| source.downcast_ref::<BadValue>());
+    let mut shown = if sets_a_secret(args) && repeats_an_argument(error) {
+        let message = bad.map_or("there is an argument too many", |bad| bad.message.as_str());
+        CommandError::usage(message).hint("the value is read from standard input")
+    } else {
+        let rendered = error.render().to_string();
+        let mut parts = rendered.split("\n\n");
+        let first = parts.next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        CommandError::usage(message.trim_end())
+    };
+    shown.hints.extend(bad.and_then(|bad| bad.hint.clone()));
     shown.hints.extend(suggestion(error));
     if asks_which(error) {
         shown = shown.hint("name ids, all of one kind with --kind, or all of them with --all");
     }
     shown.hint(help)
+}
+
+/// Whether the command line is that of `secret set`, of which an argument too many is most likely
+/// the secret's value.
+fn sets_a_secret(args: &[OsString]) -> bool {
+    args.windows(2).any(|pair| match pair {
+        [noun, verb] => (noun == "secret" || noun == "secrets") && verb == "set",
+        _ => false,
+    })
+}
+
+/// Whether the parser's words repeat what somebody wrote where it should not be.
+fn repeats_an_argument(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation)
 }
 
 /// Whether what is missing is the choice of dead letters: see [`crate::cli::dlq::Which`].
@@ -129,6 +147,21 @@ mod tests {
         let error = refused("cofferdam job submit a --deadline 10");
         assert!(error.message.contains("`10` is not a duration"), "{error:?}");
         assert!(error.hints[0].contains("250ms"), "{error:?}");
+    }
+
+    #[test]
+    fn a_secret_that_is_given_as_an_argument_is_not_repeated() {
+        for line in [
+            "cofferdam secret set API_KEY correct-horse-battery",
+            "cofferdam --server http://a secrets set API_KEY -correct-horse-battery",
+            "cofferdam secret set API_KEY=correct-horse-battery --json",
+            "cofferdam secret set API_KEY --correct-horse-battery",
+        ] {
+            let error = refused(line);
+            assert_eq!(error.exit, crate::exit::Exit::Usage);
+            assert!(!format!("{error:?}").contains("correct-horse"), "{error:?}");
+            assert!(error.hints[0].contains("standard input"), "{error:?}");
+        }
     }
 
     #[test]

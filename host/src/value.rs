@@ -4,8 +4,10 @@ use cofferdam_core::Time;
 use cofferdam_core::hint::Hint;
 use cofferdam_core::ids::{JobId, WorkerId};
 use cofferdam_core::job::Priority;
+use cofferdam_core::key::{InstallationKey, KeyError};
 use cofferdam_core::module::{ModuleRef, VersionName};
 use cofferdam_core::name::{KindName, ModuleName, QueueName};
+use cofferdam_core::secret::SecretName;
 use cofferdam_core::state::JobState;
 use cofferdam_core::units;
 use cofferdam_core::wait::{BadToken, CallbackToken};
@@ -143,6 +145,16 @@ impl Value for SocketAddr {
     }
 }
 
+impl Value for InstallationKey {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse().map_err(|error: KeyError| BadValue::of(&error))
+    }
+    /// Cannot be read back: a key is shown to nobody.
+    fn show(&self) -> String {
+        "(hidden)".to_owned()
+    }
+}
+
 /// A duration such as `10s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
     units::parse_duration(text).map_err(|error| BadValue::of(&error))
@@ -234,6 +246,11 @@ pub(crate) fn module_name(text: &str) -> Result<ModuleName, BadValue> {
     ModuleName::new(text).map_err(|error| BadValue::of(&error))
 }
 
+/// A secret's name.
+pub(crate) fn secret(text: &str) -> Result<SecretName, BadValue> {
+    SecretName::new(text).map_err(|error| BadValue::of(&error))
+}
+
 /// A job's id.
 pub(crate) fn job_id(text: &str) -> Result<JobId, BadValue> {
     text.parse().map_err(|_| {
@@ -321,6 +338,8 @@ mod tests {
             module_version("images/thumbnail").unwrap_err(),
             exact_version("images").unwrap_err(),
             kind("A").unwrap_err(),
+            secret("A-B").unwrap_err(),
+            InstallationKey::read("07").unwrap_err(),
             job_id("7").unwrap_err(),
             worker_id("7").unwrap_err(),
             state("gone").unwrap_err(),

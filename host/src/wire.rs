@@ -4,7 +4,8 @@ use crate::error::{CommandError, Result};
 use crate::exit::Exit;
 use crate::settings::ServerSettings;
 use cofferdam_api::{App, types::Info};
-use cofferdam_runner::{Modules, Publisher, StartError, Submitter};
+use cofferdam_core::key::{InstallationKey, Purpose};
+use cofferdam_runner::{Modules, Publisher, Secrets, StartError, Submitter};
 use cofferdam_sandbox::{Sandbox, SandboxSettings, WIT_VERSION};
 use cofferdam_store::{Store, StoreError, StoreSettings};
 use std::net::SocketAddr;
@@ -81,10 +82,16 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener> {
     })
 }
 
+/// The tenants' secrets. Without a key they are neither set nor opened.
+pub(crate) fn secrets(store: &Store, key: Option<&InstallationKey>) -> Secrets {
+    Secrets::new(store.clone(), key.map(|key| key.derive(Purpose::Secrets)))
+}
+
 /// The server's application.
 pub(crate) async fn app(
     store: &Store,
     modules: &Modules,
+    secrets: &Secrets,
     settings: &ServerSettings,
     schema: &str,
     address: SocketAddr,
@@ -94,6 +101,7 @@ pub(crate) async fn app(
         store: store.clone(),
         publisher: Publisher::new(store.clone(), modules.clone()),
         submitter: Submitter::new(store.clone(), modules.clone()),
+        secrets: secrets.clone(),
         token: settings.token.clone(),
         info: Info {
             version: env!("CARGO_PKG_VERSION").to_owned(),

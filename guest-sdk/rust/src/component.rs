@@ -9,7 +9,7 @@ use crate::error::{Error, Retry};
 use crate::host::{Host, Level, Resumption};
 use crate::registry;
 use crate::version::wit_version;
-use bindings::cofferdam::job::{control, jobs, log, types};
+use bindings::cofferdam::job::{control, jobs, log, secrets, types};
 use std::time::{Duration, SystemTime};
 
 #[expect(clippy::same_length_and_capacity, reason = "generated: the canonical ABI has no capacity")]
@@ -46,7 +46,7 @@ impl bindings::exports::cofferdam::job::handler::Guest for Component {
 
     fn handle(info: types::JobInfo, input: Vec<u8>) -> Result<Vec<u8>, types::JobError> {
         report_panics();
-        let context = Context::new(info.into(), Box::new(WasmHost));
+        let context = Context::new(info.into(), WasmHost);
         registry::dispatch(&context, input).map_err(types::JobError::from)
     }
 }
@@ -110,7 +110,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-struct WasmHost;
+/// The host of this component.
+pub(crate) struct WasmHost;
 
 impl Host for WasmHost {
     fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
@@ -161,5 +162,13 @@ impl Host for WasmHost {
             jobs::Resumption::CalledBack(bytes) => Resumption::CalledBack(bytes),
             jobs::Resumption::TimedOut => Resumption::TimedOut,
         })
+    }
+
+    fn secret(&self, name: &str) -> Result<String, String> {
+        secrets::get(name)
+    }
+
+    fn secret_placeholder(&self, name: &str) -> Result<String, String> {
+        secrets::placeholder(name)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::codec;
 use crate::error::Error;
-use crate::host::{Host, Level, Resumption};
+use crate::host::{Asked, Host as _, Level, Resumption};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::{self, Display};
 use std::time::{Duration, SystemTime};
@@ -27,11 +27,11 @@ pub(crate) struct Info {
 /// The attempt that a handler runs: what it is about, and what it may ask of the host.
 pub struct Context {
     info: Info,
-    host: Box<dyn Host>,
+    host: Asked,
 }
 
 impl Context {
-    pub(crate) fn new(info: Info, host: Box<dyn Host>) -> Self {
+    pub(crate) fn new(info: Info, host: Asked) -> Self {
         Self { info, host }
     }
 
@@ -255,10 +255,50 @@ impl Context {
         self.host.resumed()
     }
 
+    /// The value of a secret of the tenant, which the manifest must name under `grants.secrets`.
+    ///
+    /// Whoever needs it only in a header of a request had better take
+    /// [`Context::secret_placeholder`]: what a handler does not hold, it cannot write into a log or
+    /// an error by mistake.
+    ///
+    /// Fails with code `secret` when the manifest does not name it, when the tenant has none of the
+    /// name, or when it cannot be read at the moment. The error asks for a retry: somebody may set
+    /// it meanwhile.
+    ///
+    /// ```
+    /// use cofferdam_guest::{Context, Error, handler, testing::Job};
+    ///
+    /// /// Says how long the password is.
+    /// #[handler]
+    /// fn measure(ctx: &Context) -> Result<usize, Error> {
+    ///     Ok(ctx.secret("PASSWORD")?.len())
+    /// }
+    ///
+    /// let run = Job::new().with_secret("PASSWORD", "hunter2").run(measure, ());
+    /// assert_eq!(run.result.unwrap(), 7);
+    /// assert_eq!(Job::new().run(measure, ()).result.unwrap_err().code(), "secret");
+    /// ```
+    pub fn secret(&self, name: &str) -> Result<String, Error> {
+        self.host.secret(name).map_err(no_secret)
+    }
+
+    /// A text that stands for the value of a secret in the headers of outgoing requests. The host
+    /// puts the value in its place when the request leaves; anywhere else, and in any other
+    /// attempt, it is a text without meaning.
+    ///
+    /// Fails as [`Context::secret`] does.
+    pub fn secret_placeholder(&self, name: &str) -> Result<String, Error> {
+        self.host.secret_placeholder(name).map_err(no_secret)
+    }
+
     /// Whether someone asked for the job to be cancelled. The attempt is killed shortly after.
     pub fn cancelled(&self) -> bool {
         self.host.cancelled()
     }
+}
+
+fn no_secret(problem: String) -> Error {
+    Error::retry(problem).with_code("secret")
 }
 
 impl fmt::Debug for Context {

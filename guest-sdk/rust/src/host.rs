@@ -2,6 +2,15 @@
 
 use std::time::Duration;
 
+/// Whoever runs it: in a component its host, natively a test.
+///
+/// One type for each target and no `dyn Host`: the table of functions behind a `dyn` would keep all
+/// of them in the component, and a component should import only the interfaces that it uses.
+#[cfg(target_arch = "wasm32")]
+pub(crate) type Asked = crate::component::WasmHost;
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) type Asked = std::rc::Rc<crate::testing::Recorder>;
+
 /// How grave a log line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -26,7 +35,7 @@ pub enum Resumption {
     TimedOut,
 }
 
-/// The calls of the interfaces `log`, `control` and `jobs`.
+/// The calls of the interfaces `log`, `control`, `jobs` and `secrets`.
 pub(crate) trait Host {
     fn log(&self, level: Level, message: &str, fields: &[(String, String)]);
     fn progress(&self, percent: u8, note: &str);
@@ -39,4 +48,6 @@ pub(crate) trait Host {
     /// Returns in a test only, or with what is wrong.
     fn suspend_until(&self, callback: Option<&str>, timeout: Duration) -> Result<(), String>;
     fn resumed(&self) -> Option<Resumption>;
+    fn secret(&self, name: &str) -> Result<String, String>;
+    fn secret_placeholder(&self, name: &str) -> Result<String, String>;
 }

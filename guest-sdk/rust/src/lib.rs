@@ -55,6 +55,7 @@ mod context;
 mod error;
 mod host;
 mod registry;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod version;
 

@@ -32,16 +32,22 @@ use crate::context::{Context, Info};
 use crate::error::Error;
 use crate::host::Resumption;
 use crate::registry;
-use recorder::Recorder;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 pub use handler::Handler;
+pub(crate) use recorder::Recorder;
 pub use recorder::{LogLine, Run};
 
 /// Runs a handler as the first attempt of a job about which nothing is special.
 pub fn run<I, S, H: Handler<I, S>>(handler: H, input: I) -> Run<H::Output> {
     Job::new().run(handler, input)
+}
+
+/// What stands for a secret in a test. A host makes one that cannot be guessed.
+pub fn placeholder(name: &str) -> String {
+    format!("placeholder-of-{name}")
 }
 
 /// What the component would answer when the host asks what it handles, by name.
@@ -89,6 +95,7 @@ pub struct Job {
     deadline_cap: Duration,
     cancelled: bool,
     resumed: Option<Resumption>,
+    secrets: BTreeMap<String, String>,
 }
 
 impl Default for Job {
@@ -122,6 +129,7 @@ impl Job {
             deadline_cap: Duration::from_hours(1),
             cancelled: false,
             resumed: None,
+            secrets: BTreeMap::new(),
         }
     }
 
@@ -231,6 +239,14 @@ impl Job {
         self
     }
 
+    /// The tenant has this secret, and the manifest names it. Its placeholder is
+    /// [`placeholder`]`(name)`.
+    #[must_use]
+    pub fn with_secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.secrets.insert(name.into(), value.into());
+        self
+    }
+
     /// Runs a handler function with an input of its own type: `()` for one that takes none.
     pub fn run<I, S, H: Handler<I, S>>(self, handler: H, input: I) -> Run<H::Output> {
         self.record(|context| handler.call(context, input))
@@ -244,7 +260,7 @@ impl Job {
 
     fn record<T>(self, call: impl FnOnce(&Context) -> Result<T, Error>) -> Run<T> {
         let recorder = Rc::new(Recorder::new(&self));
-        let context = Context::new(self.info, Box::new(Rc::clone(&recorder)));
+        let context = Context::new(self.info, Rc::clone(&recorder));
         let result = call(&context);
         recorder.finish(result)
     }

@@ -127,6 +127,23 @@ fn the_deadline_moves_up_to_its_cap() {
 }
 
 #[test]
+fn a_handler_has_the_secrets_that_the_test_gives_it() {
+    let look = |ctx: &Context, name: String| {
+        Ok::<_, Error>((ctx.secret(&name)?, ctx.secret_placeholder(&name)?))
+    };
+    let job = Job::new().with_secret("API_KEY", "hunter2");
+    let (value, stands_for_it) = job.clone().run(look, "API_KEY".to_owned()).result.unwrap();
+    assert_eq!(value, "hunter2");
+    assert_eq!(stands_for_it, testing::placeholder("API_KEY"));
+    assert!(!stands_for_it.contains("hunter2"));
+    // What the test does not give is refused, and may be there when it is tried again.
+    let error = job.run(look, "OTHER".to_owned()).result.unwrap_err();
+    assert_eq!((error.code(), error.advice()), ("secret", Retry::Default));
+    let only_stands_for_it = |ctx: &Context| ctx.secret_placeholder("OTHER");
+    assert_eq!(Job::new().run(only_stands_for_it, ()).result.unwrap_err().code(), "secret");
+}
+
+#[test]
 fn a_job_is_who_the_test_says() {
     let job = Job::new().id("0199").queue("images").tenant("acme");
     let output = job.dispatch("who-am-i", "ignored").result.unwrap();

@@ -7,6 +7,7 @@ pub(crate) mod module;
 pub(crate) mod queue;
 pub(crate) mod roles;
 pub(crate) mod run;
+pub(crate) mod secret;
 
 use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -117,6 +118,16 @@ Examples:
   cofferdam queue pause images"
     )]
     Queue(queue::QueueCommand),
+    /// Set, list and delete the secrets that jobs are given
+    #[command(
+        subcommand,
+        visible_alias = "secrets",
+        after_help = "\
+Examples:
+  cofferdam secret set API_KEY < api-key.txt
+  cofferdam secret list"
+    )]
+    Secret(secret::SecretCommand),
     /// Run a worker, or look after those that run
     Worker(roles::WorkerArgs),
     /// Show who leads, what runs and whether somebody runs it, and what the sweeps did

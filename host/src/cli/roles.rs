@@ -23,8 +23,9 @@ pub(crate) struct DatabaseArgs {
 #[command(
     after_help = "\
 Postgres is looked for on the PATH and in the usual folders, and runs privately in the data folder.
-What is in it stays there between starts. DATABASE_URL is not read here: one that lies about in a
-shell is for something else. Not for production.
+What is in it stays there between starts, and so does the key that seals secrets: the file
+installation.key beside it, unless COFFERDAM_KEY or COFFERDAM_KEY_FILE is set. DATABASE_URL is not
+read here: one that lies about in a shell is for something else. Not for production.
 
 Examples:
   cofferdam dev
@@ -49,7 +50,7 @@ pub(crate) struct DevArgs {
     /// The database to use, instead of a private one.
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
-    /// Delete what the data folder holds first
+    /// Delete the private Postgres and what is in it first
     #[arg(long, conflicts_with = "database_url")]
     pub(crate) fresh: bool,
 }

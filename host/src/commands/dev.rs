@@ -10,6 +10,7 @@ use crate::printer::Printer;
 use crate::settings::{self, ServerSettings, WorkerFlags};
 use crate::signals::Signals;
 use crate::{env, telemetry, text, wire};
+use cofferdam_core::key::InstallationKey;
 use cofferdam_localpg::{Cluster, ClusterError, ClusterSettings};
 use cofferdam_runner::{Modules, WorkerSettings};
 use cofferdam_sandbox::SandboxSettings;
@@ -30,6 +31,7 @@ struct Dev {
     worker: WorkerSettings,
     sandbox: SandboxSettings,
     database: StoreSettings,
+    key: InstallationKey,
 }
 
 /// Starts everything and runs until told to stop.
@@ -46,17 +48,16 @@ pub(super) fn run(args: &DevArgs, mut config: Config, printer: Printer) -> Resul
         settings::store(&mut config, &args.database, "dev", named.clone().unwrap_or_default())?;
     let data_dir: PathBuf = config.get(&env::DATA_DIR, args.data_dir.clone())?;
     let worker = settings::worker(&mut config, WorkerFlags { slots: args.slots, queues: None })?;
-    let dev = Dev {
-        server: ServerSettings::settle(&mut config, args.listen)?,
-        // Components that are asked to describe themselves have places of their own.
-        sandbox: settings::sandbox(&mut config, worker.slots)?,
-        worker,
-        database,
-    };
+    let server = ServerSettings::settle(&mut config, args.listen)?;
+    // Components that are asked to describe themselves have places of their own.
+    let sandbox = settings::sandbox(&mut config, worker.slots)?;
     telemetry::start(&mut config, telemetry::DEV)?;
     wire::control_runtime()?.block_on(async {
         let signals = Signals::listen()?;
-        let listener = wire::listen(dev.server.listen).await?;
+        let listener = wire::listen(server.listen).await?;
+        // May make a file, so not before it is clear that this process will start.
+        let key = settings::dev_key(&mut config, &data_dir)?;
+        let dev = Dev { server, worker, sandbox, database, key };
         if named.is_some() {
             serve(dev, None, listener, &signals, printer).await
         } else {
@@ -138,7 +139,8 @@ async fn serve(
     })?;
     let sandbox = wire::sandbox(dev.sandbox)?;
     let modules = Modules::new(store.clone(), sandbox, dev.worker.module_cache);
-    let app = wire::app(&store, &modules, &dev.server, &database.schema, address).await?;
+    let secrets = wire::secrets(&store, Some(&dev.key));
+    let app = wire::app(&store, &modules, &secrets, &dev.server, &database.schema, address).await?;
     let slots = dev.worker.slots;
     let shift = Shift::new(dev.worker, store.clone(), modules, printer)?;
     let worker = shift.start().await?;

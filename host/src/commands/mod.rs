@@ -33,6 +33,9 @@ mod queue_list;
 mod queue_pause;
 mod role;
 mod run;
+mod secret_delete;
+mod secret_list;
+mod secret_set;
 mod server;
 mod shift;
 mod worker;
@@ -45,6 +48,7 @@ use crate::cli::job::JobCommand;
 use crate::cli::module::ModuleCommand;
 use crate::cli::queue::QueueCommand;
 use crate::cli::roles::WorkerCommand;
+use crate::cli::secret::SecretCommand;
 use crate::cli::{Cli, Command, Global};
 use crate::client::Client;
 use crate::config::Config;
@@ -93,6 +97,9 @@ pub(crate) fn run(cli: Cli, printer: Printer) -> Result<Exit> {
         }
         Command::Queue(command) => {
             client(config, global, async |client| queue(command, &client, printer).await)
+        }
+        Command::Secret(command) => {
+            client(config, global, async |client| secret(command, &client, printer).await)
         }
     }
 }
@@ -171,5 +178,13 @@ async fn queue(command: QueueCommand, client: &Client, printer: Printer) -> Resu
         QueueCommand::List => queue_list::run(client, printer).await,
         QueueCommand::Pause { queue } => queue_pause::run(&queue, "pause", client, printer).await,
         QueueCommand::Resume { queue } => queue_pause::run(&queue, "resume", client, printer).await,
+    }
+}
+
+async fn secret(command: SecretCommand, client: &Client, printer: Printer) -> Result<Exit> {
+    match command {
+        SecretCommand::Set { name } => secret_set::run(&name, client, printer).await,
+        SecretCommand::List => secret_list::run(client, printer).await,
+        SecretCommand::Delete { name } => secret_delete::run(&name, client, printer).await,
     }
 }

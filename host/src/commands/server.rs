@@ -21,6 +21,7 @@ pub(super) fn run(args: &ServerArgs, mut config: Config, printer: Printer) -> Re
     let server = ServerSettings::settle(&mut config, args.listen)?;
     let sandbox = settings::sandbox(&mut config, NO_JOBS)?;
     let cache = config.get(&env::MODULE_CACHE, None)?;
+    let key = settings::key(&mut config)?;
     telemetry::start(&mut config, telemetry::DEFAULT)?;
     wire::control_runtime()?.block_on(async {
         let signals = Signals::listen()?;
@@ -28,7 +29,8 @@ pub(super) fn run(args: &ServerArgs, mut config: Config, printer: Printer) -> Re
         let address = listener.local_addr()?;
         let store = wire::connect_migrated(&database).await?;
         let modules = Modules::new(store.clone(), wire::sandbox(sandbox)?, cache);
-        let app = wire::app(&store, &modules, &server, &database.schema, address).await?;
+        let secrets = wire::secrets(&store, key.as_ref());
+        let app = wire::app(&store, &modules, &secrets, &server, &database.schema, address).await?;
 
         let stop = CancellationToken::new();
         let task = tokio::spawn(cofferdam_api::serve(listener, app, stop.clone()));

@@ -8,6 +8,6 @@ pub(crate) static DATA_DIR: Variable = keyed(
     "COFFERDAM_DATA_DIR",
     "data_dir",
     Fallback::Text(".cofferdam"),
-    "Where `cofferdam dev` keeps its private Postgres.",
+    "Where `cofferdam dev` keeps its private Postgres, and the installation's key where none is set.",
 )
 .flag("--data-dir");

@@ -1,7 +1,9 @@
 //! What each role is set to, settled from flags, environment, file and defaults.
 
+mod key;
 mod worker;
 
+pub(crate) use key::{dev_key, key};
 pub(crate) use worker::{WorkerFlags, recovery, worker};
 
 use crate::cli::roles::DatabaseArgs;

@@ -21,6 +21,7 @@ mod local_run;
 mod readme;
 mod recovery_page;
 mod restart;
+mod secrets;
 mod settings;
 mod support;
 mod suspects;

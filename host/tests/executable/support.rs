@@ -273,9 +273,14 @@ pub(crate) fn patient(command: &mut Command) -> &mut Command {
     command.env("COFFERDAM_HEARTBEAT_INTERVAL", "30s").env("COFFERDAM_HEARTBEAT_STALENESS", "90s")
 }
 
+/// The key that tests set, where there is to be one.
+pub(crate) const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+
 /// Starts a server and a worker in one process, on a database of the test.
 pub(crate) fn dev(database_url: &str) -> Process {
     let mut command = bare();
+    // Or it would make one, in a folder where the tests run.
+    command.env("COFFERDAM_KEY", KEY);
     command.args([
         "dev",
         "--listen",

@@ -1,9 +1,10 @@
 //! The host of a test.
 
-use super::Job;
+use super::{Job, placeholder};
 use crate::error::Error;
 use crate::host::{Host, Level, Resumption};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -42,18 +43,24 @@ const MIN_WAIT: Duration = Duration::from_secs(1);
 /// The longest.
 const MAX_WAIT: Duration = Duration::from_hours(30 * 24);
 
+fn no_secret(name: &str) -> String {
+    format!("the test gave no secret `{name}`")
+}
+
 /// The token of a test's n-th callback.
 fn callback(number: u32) -> String {
     format!("cofcb_{number:064x}")
 }
 
-pub(super) struct Recorder {
+/// Answers as the test wants, and remembers what it was asked.
+pub(crate) struct Recorder {
     deadline: Duration,
     deadline_cap: Duration,
     cancelled: bool,
     checkpoint_refusal: Option<String>,
     last_checkpoint: Option<Vec<u8>>,
     resumed: Option<Resumption>,
+    secrets: BTreeMap<String, String>,
     callbacks: Cell<u32>,
     seen: RefCell<Run<()>>,
 }
@@ -67,6 +74,7 @@ impl Recorder {
             checkpoint_refusal: job.checkpoint_refusal.clone(),
             last_checkpoint: job.last_checkpoint.clone(),
             resumed: job.resumed.clone(),
+            secrets: job.secrets.clone(),
             callbacks: Cell::new(0),
             seen: RefCell::new(Run {
                 result: Ok(()),
@@ -141,5 +149,13 @@ impl Host for Rc<Recorder> {
 
     fn resumed(&self) -> Option<Resumption> {
         self.resumed.clone()
+    }
+
+    fn secret(&self, name: &str) -> Result<String, String> {
+        self.secrets.get(name).cloned().ok_or_else(|| no_secret(name))
+    }
+
+    fn secret_placeholder(&self, name: &str) -> Result<String, String> {
+        if self.secrets.contains_key(name) { Ok(placeholder(name)) } else { Err(no_secret(name)) }
     }
 }

@@ -194,3 +194,17 @@ async fn a_core_module_that_says_what_it_is_becomes_a_component() {
     assert_eq!(platform.output(id).await, b"<p><em>hello</em></p>\n");
     stop(worker).await;
 }
+
+/// What a component imports is what it may ask for: people read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_imports_only_the_interfaces_that_it_calls() {
+    let platform = Platform::start().await;
+    // Given a handler that writes to its log, and does nothing else with its context,
+    let published = platform.push("markdown").await;
+    let imports = |name: &str| published.imports.iter().any(|import| import.contains(name));
+    // then it asks for that alone.
+    assert!(imports("cofferdam:job/log@"), "{:?}", published.imports);
+    for name in ["control", "jobs", "secrets"] {
+        assert!(!imports(&format!("cofferdam:job/{name}@")), "{:?}", published.imports);
+    }
+}

@@ -1,6 +1,7 @@
 //! `doctor`: what this machine, the database and the settings are fit for.
 
 mod database;
+mod key;
 mod machine;
 mod recovery;
 mod sandbox;
@@ -90,11 +91,13 @@ pub(super) fn run(args: &DoctorArgs, mut config: Config, printer: Printer) -> Re
     }
     config.get_or(&env::LOG, None, || telemetry::DEFAULT.to_owned())?;
     let data_dir: PathBuf = config.get(&env::DATA_DIR, None)?;
+    let key = key::check(&mut config);
     let url = settings::find_database_url(&mut config, &args.database)?;
     let named = url.is_some();
     let store = settings::store(&mut config, &args.database, "doctor", url.unwrap_or_default())?;
 
     let mut checks = machine::checks(&worker);
+    checks.push(key);
     checks.extend(recovery::checks(&worker));
     checks.extend(wire::control_runtime()?.block_on(async {
         let mut checks = vec![sandbox::check(sandbox_settings)];

@@ -30,15 +30,16 @@ pub(crate) const REMAINING: &str = r#"
 
 /// A handler with an allocator of its own, called `$allocate`. The host calls it before it calls
 /// `handle`, for room to put the arguments in.
-pub(crate) fn with_allocator(imports: &str, body: &str) -> Vec<u8> {
+pub(crate) fn with_allocator(imports: &str, allocate: &str, handle: &str) -> Vec<u8> {
     let text = format!(
         r#"(module $guest
             {imports}
             (memory (export "memory") 1)
-            (func $allocate (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {body})
+            (func $allocate (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+                {allocate})
             (func (export "cofferdam:job/handler@0.1.0#describe") (result i32) (unreachable))
             (func (export "cofferdam:job/handler@0.1.0#handle") (param i32) (result i32)
-                (unreachable)))"#
+                {handle}))"#
     );
     core_module(&text, "handler")
 }
