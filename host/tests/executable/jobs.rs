@@ -240,7 +240,9 @@ async fn workers_and_machines_are_listed() {
     };
     assert_eq!(status("database"), Some("ok".into()), "{findings}");
     assert_eq!(status("schema"), Some("ok".into()), "{findings}");
-    assert!(status("sandbox").is_some(), "{findings}");
+    for check in ["sandbox", "landlock", "seccomp"] {
+        assert!(status(check).is_some(), "{check}: {findings}");
+    }
     let settings = findings["settings"].as_array().unwrap();
     let url = settings.iter().find(|setting| setting["name"] == "database_url").unwrap();
     assert_eq!((&url["value"], &url["origin"]), (&"(hidden)".into(), &"--database-url".into()));

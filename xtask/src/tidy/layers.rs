@@ -6,7 +6,7 @@ use toml::Table;
 
 /// What each of our crates may depend on of ours, for other than tests. Nothing may depend on
 /// what is not listed here.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("cofferdam-core", &[]),
     ("cofferdam-model", &["cofferdam-core"]),
     ("cofferdam-localpg", &[]),
@@ -46,6 +46,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("cofferdam-chaos", &["cofferdam-localpg", "cofferdam-testkit"]),
+    ("cofferdam-fuzz", &["cofferdam-api", "cofferdam-core", "cofferdam-sandbox"]),
     ("cofferdam-guest-macros", &[]),
     ("cofferdam-guest", &["cofferdam-guest-macros"]),
     ("xtask", &["cofferdam-localpg"]),

@@ -6,6 +6,8 @@ mod budget;
 mod error;
 mod exposition;
 mod extract;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod listener;
 mod middleware;
 mod openapi;

@@ -39,7 +39,9 @@ impl std::fmt::Debug for Inspection {
     }
 }
 
-pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspection, Reject> {
+/// Looks at an upload: size, shape, imports and exports. A core module that carries component
+/// metadata is made a component. Nothing is compiled or run.
+pub fn inspect(bytes: &[u8]) -> Result<Inspection, Reject> {
     if bytes.is_empty() {
         return Err(Reject::Empty);
     }

@@ -16,6 +16,8 @@ mod command;
 mod convert;
 mod describe;
 mod engine;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handler;
 mod host;
 mod imports;
@@ -54,7 +56,7 @@ pub use code::{
     CompilerServeError, Prepared, Toolchain, ToolchainError, serve_compiler,
 };
 pub use imports::WIT_VERSION;
-pub use inspect::Inspection;
+pub use inspect::{Inspection, inspect};
 pub use kill::{KillReason, KillSwitch, Reins};
 pub use reject::Reject;
 pub use running::Running;

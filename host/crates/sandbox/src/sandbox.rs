@@ -114,8 +114,7 @@ impl Sandbox {
         self.0.threads.replace(thread)
     }
 
-    /// Looks at an upload: size, shape, imports and exports. A core module that carries component
-    /// metadata is made a component. Nothing is compiled or run.
+    /// Looks at an upload: see [`inspect`](crate::inspect()).
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, Reject> {
         inspect::inspect(bytes)
     }

@@ -5,6 +5,7 @@ mod key;
 mod machine;
 mod recovery;
 mod sandbox;
+mod walls;
 
 use crate::cli::roles::DoctorArgs;
 use crate::config::{Config, Setting};
@@ -101,6 +102,7 @@ pub(super) fn run(args: &DoctorArgs, mut config: Config, printer: Printer) -> Re
     checks.extend(recovery::checks(&worker));
     checks.extend(wire::control_runtime()?.block_on(async {
         let mut checks = vec![sandbox::check(sandbox_settings)];
+        checks.extend(walls::checks());
         checks.push(database::binaries(&data_dir).await);
         if named {
             checks.extend(database::checks(&store).await);

@@ -3,6 +3,7 @@
 use super::{Case, PATIENCE};
 use crate::support::{bare, finish, run};
 use cofferdam_sandbox::KillReason;
+use cofferdam_sandbox::apart::walls;
 use cofferdam_testkit::wait_for;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -110,6 +111,35 @@ async fn a_child_has_no_environment_and_no_folder() {
         let path = path.to_string_lossy().into_owned();
         assert!(ours.iter().any(|kind| path.starts_with(kind)), "{path}");
     }
+    running.reins.kill(KillReason::Cancelled);
+    super::finish(running).await;
+}
+
+#[tokio::test]
+async fn all_threads_of_a_child_are_shut_in_while_its_guest_runs() {
+    if !walls().seccomp {
+        eprintln!("NOT CHECKED: this kernel filters no system calls");
+        return;
+    }
+    // Given an attempt apart
+    let running = Case::of("sleep").start().await;
+    let pid =
+        wait_for("the process", PATIENCE, async || running.pid().ok_or("none".to_owned())).await;
+    // then each of its threads has its system calls filtered before long.
+    wait_for("the child to shut itself in", PATIENCE, async || {
+        let threads =
+            fs::read_dir(format!("/proc/{pid}/task")).map_err(|error| error.to_string())?;
+        for thread in threads {
+            let status = thread.map(|thread| thread.path().join("status"));
+            let status = status.and_then(fs::read_to_string).map_err(|error| error.to_string())?;
+            let mode = status.lines().find(|line| line.starts_with("Seccomp:")).unwrap_or_default();
+            if !mode.split_whitespace().eq(["Seccomp:", "2"]) {
+                return Err(status);
+            }
+        }
+        Ok(())
+    })
+    .await;
     running.reins.kill(KillReason::Cancelled);
     super::finish(running).await;
 }

@@ -1,10 +1,10 @@
-//! The system calls that the child may make once its guest's code is loaded.
+//! The system calls that a child may make while its guest runs.
 //!
-//! Three filters, of whose answers the kernel takes the strictest. The first allows what the engine,
-//! the runtime and the allocator need while a guest runs, and refuses the rest: libraries ask for
-//! more than they need, and do without. The second ends the process at what none of our code asks
-//! for: whoever asks is not our code. The third says that there is no `clone3`, whose flags no
-//! filter can see, so that threads are started by `clone`, whose flags it can.
+//! Three filters, of whose answers the kernel takes the strictest. One allows what the engine, the
+//! runtime and the allocator need meanwhile, and refuses the rest: libraries ask for more than they
+//! need, and do without. One ends the process at what none of our code asks for: whoever asks is
+//! not our code. And one says that there is no `clone3`, whose flags no filter can see, so that
+//! threads are started by `clone`, whose flags it can.
 
 use nix::libc;
 use seccompiler::{
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Memory of guests, of their stacks and of the allocator. What maps memory is below.
 const MEMORY: &[i64] = &[libc::SYS_brk, libc::SYS_madvise, libc::SYS_mremap, libc::SYS_munmap];
 
-/// Threads: how they wait for each other, start and end. `clone3` is for the third filter.
+/// Threads: how they wait for each other, start and end. `clone3` is for another filter.
 const THREADS: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_exit,
@@ -69,7 +69,6 @@ const FILES: &[i64] = &[
     libc::SYS_fsync,
     libc::SYS_ftruncate,
     libc::SYS_getdents64,
-    libc::SYS_linkat,
     libc::SYS_lseek,
     libc::SYS_mkdirat,
     libc::SYS_newfstatat,
@@ -82,7 +81,6 @@ const FILES: &[i64] = &[
     libc::SYS_readlinkat,
     libc::SYS_renameat2,
     libc::SYS_statx,
-    libc::SYS_symlinkat,
     libc::SYS_unlinkat,
     libc::SYS_utimensat,
 ];

@@ -4,6 +4,7 @@ use super::confine::{self, Unfit};
 use super::forward::{Forward, Link};
 use super::frame::{self, Frame, FrameError};
 use super::protocol::{Ended, Failed, PULSE, SetUp, Start, ToChild, ToParent, VERSION};
+use super::walls::{self, WallError};
 use crate::attempt::Attempt;
 use crate::code::{Artefact, MAX_CODE, Prepared};
 use crate::kill::Reins as _;
@@ -47,6 +48,12 @@ pub enum ServeError {
 impl From<FrameError> for ServeError {
     fn from(error: FrameError) -> Self {
         Self::Protocol(chain(&error))
+    }
+}
+
+impl From<WallError> for ServeError {
+    fn from(error: WallError) -> Self {
+        Self::Confine(io::Error::other(error))
     }
 }
 
@@ -113,6 +120,8 @@ impl Parent {
         let Frame { message: ToChild::SetUp(set_up), .. } = self.hear().await? else {
             return Err(out_of_turn());
         };
+        // Before there is another thread.
+        walls::shut_out_files(None)?;
         let sandbox = match start(&set_up) {
             Ok(sandbox) => sandbox,
             Err(message) => {
@@ -135,6 +144,8 @@ impl Parent {
         };
         let host = Arc::new(Forward::new(self.link.clone()));
         let attempt = attempt(*start, body, Arc::clone(&host))?;
+        // Before the guest has run, and when all that it is given is there.
+        walls::shut_out_calls(0)?;
         let outcome = self.attend(sandbox.run(&prepared, attempt), &host).await?;
         let (failure, output) = match outcome.end {
             End::Completed(output) => (None, output),

@@ -1,8 +1,9 @@
-//! The walls that the child shuts itself in with, whatever becomes of the code that it runs.
+//! The walls that a child shuts itself in with, whatever becomes of the code that it runs: one that
+//! runs an attempt, and one that compiles.
 //!
 //! Files and networks go first (Landlock), while the process has one thread: those that it starts
 //! are shut in with it, but before Linux 7.0 those that are there already are not. System calls go
-//! last (seccomp), of all threads, when the guest's code is loaded. A kernel that has not the one
+//! last (seccomp), of all threads, when what is needed is there. A kernel that has not the one
 //! or the other is taken as it is; `cofferdam doctor` tells.
 
 use super::calls;
@@ -32,7 +33,7 @@ pub struct Walls {
 
 /// A wall that the kernel has, and that does not stand all the same.
 #[derive(Debug, Error)]
-pub(super) enum WallError {
+pub(crate) enum WallError {
     /// The kernel refused a rule.
     #[error("files and networks cannot be shut out")]
     Files(#[from] RulesetError),
@@ -59,7 +60,7 @@ pub fn walls() -> Walls {
 /// Shuts this thread, and those that it starts from now on, out of every file but those below
 /// `scratch`, out of TCP and out of what other processes listen to or can be sent. Answers the
 /// version of Landlock, where there is one.
-pub(super) fn shut_out_files(scratch: Option<&Path>) -> Result<Option<u32>, WallError> {
+pub(crate) fn shut_out_files(scratch: Option<&Path>) -> Result<Option<u32>, WallError> {
     // The engine has one file, which it opens once for the whole process: now, or never.
     let _ = PoolingAllocationConfig::is_pagemap_scan_available();
     let mut ruleset = Ruleset::default()
@@ -68,14 +69,13 @@ pub(super) fn shut_out_files(scratch: Option<&Path>) -> Result<Option<u32>, Wall
         .scope(Scope::from_all(NEWEST))?
         .create()?;
     if let Some(scratch) = scratch {
-        // Nothing to execute, and nothing that is a door: devices, sockets, pipes.
+        // Nothing to execute, and nothing that leads elsewhere: links, devices, sockets, pipes.
         let rights = AccessFs::ReadFile
             | AccessFs::ReadDir
             | AccessFs::WriteFile
             | AccessFs::Truncate
             | AccessFs::MakeReg
             | AccessFs::MakeDir
-            | AccessFs::MakeSym
             | AccessFs::RemoveFile
             | AccessFs::RemoveDir
             | AccessFs::Refer;
@@ -97,7 +97,7 @@ pub(super) fn shut_out_files(scratch: Option<&Path>) -> Result<Option<u32>, Wall
 /// calls that files are opened by. Answers whether the kernel filters calls.
 ///
 /// Threads are not counted against a limit: the kernel counts those of all processes of the user.
-pub(super) fn shut_out_calls(scratch_bytes: u64) -> Result<bool, WallError> {
+pub(crate) fn shut_out_calls(scratch_bytes: u64) -> Result<bool, WallError> {
     // Not earlier: a guest's first memory is a file in memory, which is as large as its data.
     setrlimit(Resource::RLIMIT_FSIZE, scratch_bytes, scratch_bytes)?;
     Ok(calls::shut_out(scratch_bytes > 0, seccompiler::apply_filter_all_threads)?)
@@ -106,7 +106,7 @@ pub(super) fn shut_out_calls(scratch_bytes: u64) -> Result<bool, WallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::{self, Effort};
+    use crate::code::Artefact;
     use crate::describe;
     use crate::sandbox::Sandbox;
     use crate::settings::SandboxSettings;
@@ -192,8 +192,7 @@ mod tests {
     }
 
     fn map_code() -> io::Result<()> {
-        // What this needs has to be there before the wall is; the wall is there twice, then.
-        let artefact = code::compile(&program("i32.const 0"), Effort::Full).unwrap();
+        let artefact = Artefact::compile(&program("i32.const 0")).unwrap();
         let runtime = runtime();
         let sandbox = sandbox(&runtime);
         shut_out_calls(0).unwrap();
@@ -207,7 +206,7 @@ mod tests {
     fn run_a_guest() -> io::Result<()> {
         let runtime = runtime();
         let programs = ["i32.const 0", "unreachable"];
-        let artefacts = programs.map(|code| code::compile(&program(code), Effort::Full).unwrap());
+        let artefacts = programs.map(|code| Artefact::compile(&program(code)).unwrap());
         shut_out_files(None).unwrap();
         let sandbox = sandbox(&runtime);
         let prepared = artefacts.map(|artefact| sandbox.load(&artefact).unwrap());

@@ -5,6 +5,7 @@ use super::fingerprint::Fingerprint;
 use super::protocol::{FromCompiler, ToCompiler, VERSION};
 use crate::apart::confine::{self, Unfit};
 use crate::apart::frame::{self, Frame, FrameError, Outgoing};
+use crate::apart::walls::{self, WallError};
 use crate::engine;
 use crate::reject::Reject;
 use bytes::Bytes;
@@ -44,6 +45,12 @@ impl From<Unfit> for CompilerServeError {
             Unfit::Orphan { parent } => Self::Orphan { parent },
             Unfit::Kernel(errno) => Self::Confine(errno.into()),
         }
+    }
+}
+
+impl From<WallError> for CompilerServeError {
+    fn from(error: WallError) -> Self {
+        Self::Confine(io::Error::other(error))
     }
 }
 
@@ -87,6 +94,8 @@ async fn converse(
         return Err(CompilerServeError::Protocol("it did not greet".to_owned()));
     };
     confine::bound(bounds.cpu, bounds.memory)?;
+    // Before the compiler starts threads of its own.
+    walls::shut_out_files(None)?;
     let engine = engine::compiling(Effort::Full)
         .map_err(|error| CompilerServeError::Engine(format!("{error:#}")))?;
     let hello =
@@ -98,6 +107,7 @@ async fn converse(
         // It only wanted to know.
         None => Ok(()),
         Some(Frame { message: ToCompiler::Compile { effort }, body }) => {
+            walls::shut_out_calls(0)?;
             // On this thread: there is nothing else to do meanwhile, and a parent that is gone
             // takes this process along.
             match compile::compile(&body, effort) {

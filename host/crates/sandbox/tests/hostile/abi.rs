@@ -129,7 +129,8 @@ async fn one_text_a_hundred_thousand_times_is_too_much_for_one_call() {
 
 #[tokio::test]
 async fn an_answer_that_is_to_be_put_outside_of_memory_is_not() {
-    let past = "(call $checkpoint (i32.const 0) (i32.const 0) (i32.const 0x7ffffffc)) (unreachable)";
+    let past =
+        "(call $checkpoint (i32.const 0) (i32.const 0) (i32.const 0x7ffffffc)) (unreachable)";
     call_ends(CHECKPOINT, past, refused("pointer out of bounds")).await;
 }
 

@@ -4,8 +4,7 @@ use crate::neighbour::{answers, refused};
 use crate::support::{Guest, attempt};
 
 /// What every component here exports, so that it is looked at any further.
-const HANDLER: &str =
-    r#"(instance $i) (export "cofferdam:job/handler@0.1.0" (instance $i))"#;
+const HANDLER: &str = r#"(instance $i) (export "cofferdam:job/handler@0.1.0" (instance $i))"#;
 
 /// A component in text form.
 fn component(parts: &str) -> Vec<u8> {
@@ -89,8 +88,7 @@ async fn a_thousand_and_one_imports_are_refused() {
 
 #[tokio::test]
 async fn a_thousand_and_one_exports_are_refused() {
-    let exports: String =
-        (0..1_001).map(|n| format!(r#"(export "e{n}" (instance $i))"#)).collect();
+    let exports: String = (0..1_001).map(|n| format!(r#"(export "e{n}" (instance $i))"#)).collect();
     too_complex(&format!("(instance $i) {exports}"), "a number of imports and exports").await;
 }
 
@@ -141,9 +139,8 @@ async fn twenty_thousand_blocks_in_each_other_are_compiled_and_run() {
 
 #[tokio::test]
 async fn forty_thousand_pieces_of_data_are_compiled_and_run() {
-    let data: String = (0..40_000)
-        .map(|n| format!(r#"(data (i32.const {}) "\07")"#, 65_536 + 8 * n))
-        .collect();
+    let data: String =
+        (0..40_000).map(|n| format!(r#"(data (i32.const {}) "\07")"#, 65_536 + 8 * n)).collect();
     let items = format!("(func $attack (result i64) (i64.load8_u (i32.const 385528))) {data}");
     runs(Guest { memory: "10", items: &items, ..Guest::default() }).await;
 }

@@ -3,9 +3,7 @@
 use crate::guests::{LOG, STDOUT};
 use crate::host::Clerk;
 use crate::neighbour::{Expected, TIME, ends, outcomes};
-use crate::support::{
-    Guest, Recorder, attempt, attempt_for, command, failure, hurried, limited,
-};
+use crate::support::{Guest, Recorder, attempt, attempt_for, command, failure, hurried, limited};
 use cofferdam_core::class::FailureClass;
 use cofferdam_core::history::{MAX_CODE, MAX_MESSAGE};
 use cofferdam_core::limits::Limits;
@@ -154,12 +152,8 @@ async fn a_flood_of_progress_ends_at_the_deadline() {
     };
     let clerk = Arc::new(Clerk::default());
     let late = (FailureClass::Deadline, "deadline", "passed its deadline");
-    ends(
-        &guest.component(),
-        || Attempt { host: Arc::clone(&clerk) as _, ..hurried(TIME) },
-        late,
-    )
-    .await;
+    ends(&guest.component(), || Attempt { host: Arc::clone(&clerk) as _, ..hurried(TIME) }, late)
+        .await;
     // then the host has heard it often, and never more than a short note.
     assert!(clerk.words.load(Ordering::SeqCst) > 0);
     assert!(clerk.longest.load(Ordering::SeqCst) <= 1024);

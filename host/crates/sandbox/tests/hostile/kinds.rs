@@ -115,11 +115,7 @@ async fn names_that_are_none_are_refused() {
 
 #[tokio::test]
 async fn a_name_of_a_megabyte_is_refused_and_not_repeated() {
-    let guest = Guest {
-        memory: "20",
-        describe: &with_text(b'a', 1 << 20, 0),
-        ..Guest::default()
-    };
+    let guest = Guest { memory: "20", describe: &with_text(b'a', 1 << 20, 0), ..Guest::default() };
     let reject = undescribed(&guest.component()).await;
     assert_eq!(reject.code(), "bad-kind");
     let text = reject.to_string();
@@ -129,11 +125,7 @@ async fn a_name_of_a_megabyte_is_refused_and_not_repeated() {
 #[tokio::test]
 async fn a_schema_as_deep_as_it_is_long_is_refused() {
     // Readers of JSON call themselves for each bracket.
-    let guest = Guest {
-        memory: "2",
-        describe: &with_text(b'[', 60_000, 20),
-        ..Guest::default()
-    };
+    let guest = Guest { memory: "2", describe: &with_text(b'[', 60_000, 20), ..Guest::default() };
     let reject = undescribed(&guest.component()).await;
     assert_eq!(reject.code(), "bad-kind");
     assert!(reject.to_string().contains("input schema is not JSON"), "{reject}");

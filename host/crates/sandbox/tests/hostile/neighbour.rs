@@ -220,9 +220,8 @@ impl Neighbour {
     async fn measure(&self) -> usize {
         let host = Arc::new(Recorder::default());
         host.stuck.store(true, Ordering::SeqCst);
-        let crowd: Vec<_> = (0..CROWD)
-            .map(|_| self.sandbox.run(&self.honest, attempt_for(&host, PARK)))
-            .collect();
+        let crowd: Vec<_> =
+            (0..CROWD).map(|_| self.sandbox.run(&self.honest, attempt_for(&host, PARK))).collect();
         let waiting = || host.arrived.load(Ordering::SeqCst);
         // Those that found no room have ended.
         until(|| waiting() == self.sandbox.status().running).await;
